@@ -1,9 +1,9 @@
-// How good an interval [l, h] of 90 % is for a measured m, in logarithms (the interval score of
-// Gneiting and Raftery 2007):
+// Quality of a 90 % interval [l, h] for a measured m, in logarithms (the interval score of Gneiting
+// and Raftery 2007):
 //
-//   log(h / l) + 2 / 0.1 * what m lies outside
+//   log(h / l) + 2 / 0.1 * distance of m outside the interval
 //
-// Lower is better: width that buys nothing costs, and so does a row outside.
+// Lower is better: unnecessary width has a cost, and so does a row outside.
 #pragma once
 
 #include <algorithm>

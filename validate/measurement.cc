@@ -15,7 +15,7 @@ namespace {
 struct Name {
   Operation operation;
   std::string_view ours;
-  std::string_view bare;  // lower case without underscores, as other tools spell it
+  std::string_view bare;  // lower case without underscores, as spelled by other tools
 };
 
 constexpr std::array<Name, 10> kNames{{

@@ -1,8 +1,8 @@
-// A measured table of one collective: what `lambcast measure` writes, what the importers read out
-// of the logs of others, and what `calibrate` and `validate` work on.
+// A measured table of one collective, as written by `lambcast measure`, read by the importers from
+// other tools' logs, and used by `calibrate` and `validate`.
 //
-// Sizes and bandwidths mean what they mean in nccl-tests (doc/PERFORMANCE.md there). With S the
-// size in bytes, t the time in seconds and n ranks:
+// Sizes and bandwidths are defined as in nccl-tests (doc/PERFORMANCE.md there). With S the size in
+// bytes, t the time in seconds and n ranks:
 //
 //   algbw = S / t                     busbw = algbw * factor
 //
@@ -18,10 +18,10 @@
 //   ping_pong                  one message, t is half a round trip        1
 //   stream                     messages in flight back to back, t = S/bw  1
 //
-// The last two are no nccl-tests operations: they are what OSU latency, OSU bandwidth, perftest
-// and iperf3 measure between two ranks. The bandwidth of compressed_allreduce is that of an
-// uncompressed all_reduce which took the same time, so it may exceed the link: 32 bits of S are 1
-// bit on the wire.
+// The last two are not operations of nccl-tests. OSU latency, OSU bandwidth, perftest
+// and iperf3 measure them between two ranks. The bandwidth of compressed_allreduce is that of an
+// uncompressed all_reduce with the same time, so it may exceed the link: 32 bits of S are 1 bit on
+// the wire.
 #pragma once
 
 #include <optional>
@@ -53,18 +53,18 @@ enum class Operation {
 
 std::string_view name_of(Operation operation);
 
-// Accepts our names and the spellings of nccl-tests ("alltoall", "AllReduce", "sendrecv"). Throws
-// Error naming `where` and the operations there are; all but `left_out`, where that is given.
+// Parses the project's names and the spellings of nccl-tests ("alltoall", "AllReduce", "sendrecv").
+// Throws Error naming `where` and all valid operations, without `left_out` if it is given.
 Operation parse_operation(std::string_view text, const Where& where,
                           std::optional<Operation> left_out = {});
 
-// "nccl" or "mpi", whose collectives can be measured. Throws Error naming `where`.
+// Parses "nccl" or "mpi", the backends that can be measured. Throws Error naming `where`.
 Backend parse_measured_backend(std::string_view word, const Where& where);
 
-// busbw / algbw, the table above. The number of ranks is at least 1.
+// Returns busbw / algbw of the table above. The number of ranks must be at least 1.
 double bus_factor(Operation operation, int ranks);
 
-// The extremes seen around the time of a row.
+// The shortest and longest time measured for a row.
 struct Spread {
   Duration low;
   Duration high;
@@ -77,7 +77,7 @@ struct Row {
 };
 
 // Ratios between the bandwidths printed next to the times of a table. If the columns belong
-// together, they are busbw / algbw of its operation and ranks, and algbw equals size / time.
+// together, these are busbw / algbw of its operation and ranks, and algbw equals size / time.
 struct PrintedBandwidths {
   double bus_over_alg = 0;
   double alg_over_rate = 0;  // algbw / (size / time)
@@ -86,55 +86,55 @@ struct PrintedBandwidths {
 struct Measurement {
   Operation operation = Operation::all_reduce;
   int ranks = 0;
-  std::optional<int> nodes;  // unknown when the log does not say
+  std::optional<int> nodes;  // absent if the log does not state it
   std::optional<int> gpus_per_node;
-  std::optional<std::string> algorithm;  // when it was forced or logged
+  std::optional<std::string> algorithm;  // if it was forced or logged
   std::optional<std::string> protocol;
-  std::optional<Backend> backend;  // nccl or mpi_host: whose collective it is, where it is known
-  // Connections side by side, where no library stands between the wire and the number (iperf3,
-  // perftest).
+  std::optional<Backend> backend;  // nccl or mpi_host, if known
+  // Parallel connections, for tools that measure without a library (iperf3, perftest).
   std::optional<int> streams;
-  // How buffers were copied between device and host inside every time; absent: they were not.
+  // How buffers were copied between device and host within every time; absent: no copies.
   std::optional<std::string> staging;
-  std::optional<PrintedBandwidths> printed;  // medians, where it prints enough digits of them
+  std::optional<PrintedBandwidths> printed;  // medians, if enough digits are printed
   std::vector<Row> rows;
-  Provenance provenance;  // of every time in the rows
-  // Everything else its header says (gpu, network, settings ...), in its order, for people.
+  Provenance provenance;  // source of every time in the rows
+  // Other facts in the header (gpu, network, settings ...), in its order, for the user.
   std::vector<std::pair<std::string, std::string>> notes;
 };
 
-// GB/s (1e9 bytes).
+// Bandwidths in GB/s (1e9 bytes).
 double algbw_GBps(const Row& row);
 double busbw_GBps(const Measurement& measurement, const Row& row);
 
-// Our CSV: comment lines "# key: value" (collective, ranks, nodes, gpus_per_node, algorithm,
-// protocol, backend, streams, staging, kind, source, then notes), then
-// size_bytes,time_us,algbw_GBps,busbw_GBps and, where there is a spread, min_us,max_us. The
-// bandwidth columns are for people: reading takes the time, and notes how they stand to it.
-// `lambcast measure` adds the column `wrong`, elements that differ from the exact result, empty
-// where none was checked. A header without `kind` is taken as published; `operation` and `ranks`
-// stand for lines it lacks. Throws Error with file, line and reason, also for a row with wrong
+// Reads the project's CSV: comment lines "# key: value" (collective, ranks, nodes, gpus_per_node,
+// algorithm, protocol, backend, streams, staging, kind, source, then notes), then
+// size_bytes,time_us,algbw_GBps,busbw_GBps and, if there is a spread, min_us,max_us. The bandwidth
+// columns are for human readers: only the time is used, and the ratios of bandwidths to times are
+// recorded. `lambcast measure` adds the column `wrong`, the elements that differ from the exact
+// result, empty if none was checked. A header without `kind` counts as published; `operation` and
+// `ranks` replace missing lines. Throws Error with file, line and reason, also for a row with wrong
 // results.
 Measurement read_measurement_csv(std::string_view text, std::string_view name,
                                  std::optional<Operation> operation = {},
                                  std::optional<int> ranks = {});
 std::string write_measurement_csv(const Measurement& measurement);
 
-// Its parts, for rows that are written one by one: the comment lines with their line ends, and the
-// line of columns and that of a row without.
+// Return parts of the CSV, for rows written one by one: the comment lines with line ends; the
+// header line and a row without line ends.
 std::string measurement_csv_comments(const Measurement& measurement);
 std::string measurement_csv_columns(bool spread);
 std::string measurement_csv_row(const Measurement& measurement, const Row& row, bool spread);
 
-// Separate runs of one measurement as one table: per size the median of the times, the smallest
-// low and the largest high. Throws Error when the runs differ in operation, ranks or sizes.
+// Merges separate runs of one measurement: for each size the median of the times, the smallest low
+// and the largest high. Throws Error if the runs differ in operation, ranks or sizes.
 Measurement merge_runs(const std::vector<Measurement>& runs);
 
-// Each thing measured once: rows of one size as their median, and a table that is an earlier one
-// again, row for row, left out. What is said twice is known no better.
+// Returns each measurement once: rows of one size as their median, and a table equal to an earlier
+// one left out. Repetition is no further evidence.
 std::vector<Measurement> without_repeats(std::span<const Measurement> tables);
 
-// The median; of an even number of values the mean of the middle two. Takes at least one value.
+// Returns the median; for an even number of values the mean of the middle two. There must be at
+// least one value.
 Duration median(std::vector<Duration> values);
 
 }  // namespace lambcast::validate

@@ -25,7 +25,7 @@ Kind parse_kind(std::string_view text, const Where& where) {
   fail_input(where, fmt::format("unknown kind '{}'", text), "measured, published, fitted, assumed");
 }
 
-// "# key: value" into the measurement; a comment of another shape becomes a note without value.
+// Reads "# key: value" into the measurement; any other comment becomes a note without value.
 void read_header_line(std::string_view comment, int line, std::string_view file, Measurement& into,
                       bool& has_operation) {
   const std::size_t start = comment.find_first_not_of("# ");
@@ -86,7 +86,7 @@ Duration positive_time(const csv::Table& table, std::size_t row, std::string_vie
   return time;
 }
 
-// Nothing else reads these columns, so they may hold what is no number.
+// No other code reads these columns, so they may contain text.
 double printed_number(const std::string& text) {
   double value = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -114,7 +114,7 @@ std::optional<PrintedBandwidths> printed_bandwidths(const csv::Table& table,
   return PrintedBandwidths{middle(bus), middle(rate)};
 }
 
-// Exact where Duration::us() is not: picoseconds over a million rounds correctly.
+// More exact than Duration::us(): dividing picoseconds by a million rounds correctly.
 double microseconds(Duration d) { return static_cast<double>(d.ps()) / 1e6; }
 
 }  // namespace

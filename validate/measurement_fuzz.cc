@@ -1,4 +1,4 @@
-// Our own tables of measured collectives.
+// Parses tables of measured collectives in the project's CSV.
 #include "sim/base/fuzz_target.h"
 #include "validate/measurement.h"
 

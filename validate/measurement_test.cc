@@ -30,7 +30,7 @@ std::string refusal(std::string text, std::string_view from, std::string_view to
   return "accepted";
 }
 
-TEST_CASE("measurement: what is said twice counts once") {
+TEST_CASE("measurement: a repeated measurement counts once") {
   Measurement table = read_measurement_csv(kTable, "t.csv");
   const Row first = table.rows.front();
   table.rows.push_back({first.size, first.time * 3, {}});
@@ -48,7 +48,7 @@ TEST_CASE("measurement: what is said twice counts once") {
 }  // namespace
 
 TEST_CASE("bus factors follow nccl-tests") {
-  // all_reduce over 8: 2 * 7 / 8; the block collectives: 7 / 8; the others 1.
+  // Factors for 8 ranks: all_reduce 2 * 7 / 8, block collectives 7 / 8, others 1.
   CHECK(bus_factor(Operation::all_reduce, 8) == 1.75);
   CHECK(bus_factor(Operation::compressed_allreduce, 8) == 1.75);
   CHECK(bus_factor(Operation::all_gather, 8) == 0.875);
@@ -76,7 +76,7 @@ TEST_CASE("how the printed bandwidths of a table stand to its times is noted") {
   REQUIRE(m.printed);
   CHECK(m.printed->bus_over_alg == Approx(0.75).epsilon(0.001));
   CHECK(m.printed->alg_over_rate == Approx(1).epsilon(0.001));
-  // Columns that nothing else reads may hold anything, or too few digits to tell.
+  // Columns that no other code reads may contain anything, or too few digits for a check.
   std::string words = kTable;
   for (const char* number : {"19.81", "29.08"}) words.replace(words.find(number), 5, "N/A");
   CHECK_FALSE(read_measurement_csv(words, "t.csv").printed);
@@ -93,7 +93,7 @@ TEST_CASE("a table is read with its header") {
   CHECK(m.provenance.source == "somewhere");
   REQUIRE(m.rows.size() == 2);
   CHECK(m.rows[0].time.ps() == 52'940'000);
-  // 2^20 B / 52.94 us = 19.807 GB/s, and times 3/4.
+  // 2^20 B / 52.94 us = 19.807 GB/s; busbw is 3/4 of that.
   CHECK(algbw_GBps(m.rows[0]) == Approx(19.807).epsilon(1e-4));
   CHECK(busbw_GBps(m, m.rows[0]) == Approx(14.855).epsilon(1e-4));
 }
@@ -142,7 +142,7 @@ TEST_CASE("runs merge into the median with the extremes of all") {
   runs[1].rows[0].time = Duration::microseconds(60);
   runs[2].rows[0].time = Duration::microseconds(50);
   runs[2].rows[0].spread = Spread{Duration::microseconds(40), Duration::microseconds(99)};
-  // Times 52.94, 60, 50: the median is 52.94; the extremes come from run 2's own spread.
+  // The median of 52.94, 60 and 50 is 52.94; the extremes come from the spread of run 2.
   const Measurement merged = merge_runs(runs);
   CHECK(merged.rows[0].time.us() == Approx(52.94));
   CHECK(merged.rows[0].spread->low.us() == Approx(40));

@@ -5,8 +5,7 @@
 //             has sequences of 128 at batch 65,536, then of 512 at 32,768. A phase loads the
 //             checkpoint of the previous one, which holds the step count. So its freeze_step counts
 //             from the first step of the run: 6100 after 5,993 steps means a warm-up of 106 more.
-//             Error
-//             feedback starts at zero in each phase.
+//             Error feedback starts at zero in each phase.
 //   pauses    Start-up, once per phase (the job starts, data and weights are loaded, kernels are
 //             built), and evaluations at an interval of steps. MLPerf's time to train counts both.
 //   failures  With a mean time M between failures of the whole job, a checkpoint of C seconds every

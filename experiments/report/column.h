@@ -72,8 +72,8 @@ class Column {
   std::size_t rows_ = 0;
   bool differs_ = false;
   std::uint32_t place_ = 0;  // value of all rows while they are equal
-  float number_ = 0;         // number in the last row, and
-  std::string said_;         // its text
+  float number_ = 0;         // number in the last row
+  std::string said_;         // text of that number
   std::vector<std::uint32_t> places_;
   std::vector<float> numbers_;
   // from the bits of numbers to their indices

@@ -36,7 +36,7 @@ TEST_CASE("layout kernels: PyTorch updates all tensors at once from release 2.0 
   CHECK(before > 2 * newest);
 }
 
-// The forecast equals that without a layout, with any program that trains convolutional nets.
+// Programs that train convolutional nets run them without a layout.
 TEST_CASE("layout: every program but those of transformers runs a convolutional net") {
   for (const std::string& framework : framework_names()) {
     INFO(framework);

@@ -20,7 +20,7 @@ std::string number_with_unit(Unit unit, double value) {
   return value_text(unit, std::stod(fmt::format("{:.3g}", value)));
 }
 
-// Intervals that the calibration narrowed.
+// Lists the intervals that the calibration narrowed.
 std::string narrowed(const Calibration& calibration) {
   std::string out = fmt::format(
       "\nOf what was measured ({}) a time is expected at these multiples of its forecast:\n",

@@ -18,13 +18,14 @@ FitSummary unidentified() {
   return summary;
 }
 
-TEST_CASE("brief report: without a calibration nothing is known that was not known before") {
+TEST_CASE("brief report: without a calibration nothing new is known") {
   CHECK_THAT(brief_report(unidentified()),
              Contains("Nothing is identified") && !Contains("Of what was measured"));
 }
 
 TEST_CASE(
-    "brief report: what narrows forecasts is said, whether or not a parameter is identified") {
+    "brief report: narrower forecasts are reported, whether or not a parameter is "
+    "identified") {
   FitSummary summary = unidentified();
   Calibration calibration;
   calibration.operations = {Op::all_reduce};
@@ -43,7 +44,7 @@ TEST_CASE(
   CHECK_THAT(brief_report(summary), narrows && !Contains("by itself"));
 }
 
-TEST_CASE("brief report: what was held out is said where anything was") {
+TEST_CASE("brief report: held-out tables are reported if there are any") {
   FitSummary summary = unidentified();
   CHECK_THAT(brief_report(summary), !Contains("held out: every other size"));
   summary.held_out.emplace_back();
@@ -53,7 +54,7 @@ TEST_CASE("brief report: what was held out is said where anything was") {
              Contains("  held out: every other size, in turn, and the table b.log\n"));
 }
 
-TEST_CASE("brief report: a single band is of every size") {
+TEST_CASE("brief report: a single band is for every size") {
   FitSummary summary = unidentified();
   Calibration calibration;
   calibration.operations = {Op::all_reduce};

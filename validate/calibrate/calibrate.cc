@@ -31,10 +31,10 @@ struct Point {
   std::size_t table;
   Bytes size;
   double log_measured;
-  double weight = 1;  // of its residual
+  double weight = 1;  // weight of the point's residual
 };
 
-// The forecasts of all points under given parameters.
+// Forecasts all points with given parameters.
 class Model {
  public:
   Model(const std::string& base, const std::string& name, std::span<const Measurement> tables,
@@ -48,7 +48,7 @@ class Model {
     for (const Measurement& table : tables) series_.push_back(series_of(table, cluster, backend));
   }
 
-  // log(forecast / measured), as much as it counts
+  // Returns log(forecast / measured) of each point, times its weight.
   VectorXd residuals(const VectorXd& x, const std::vector<Point>& points) {
     const Cluster cluster = cluster_at(x);
     const auto transport = std::make_shared<const Transport>(transport_of(cluster, backend_));
@@ -70,8 +70,8 @@ class Model {
     Table table = base_;
     for (std::size_t j = 0; j < parameters_.size(); ++j) {
       const Parameter& parameter = parameters_[j];
-      // Text that is no TOML would become a string too, but only after a costly failure of the
-      // parser.
+      // Quotes the value. Text that is not TOML would become a string too, but only after a slow
+      // failure of the parser.
       const char* form = parameter.unit == Unit::share ? "{}" : "\"{}\"";
       const std::string value =
           fmt::format(fmt::runtime(form),
@@ -80,7 +80,7 @@ class Model {
       if (!parameter.also.empty()) table.set(parameter.also, value, "calibration");
     }
     Cluster cluster = decode_cluster(table, name_);
-    cluster.calibration.reset();  // what was not measured before may be now
+    cluster.calibration.reset();  // a value without measurement before may have one now
     return cluster;
   }
 
@@ -90,7 +90,7 @@ class Model {
   std::span<const Measurement> tables_;
   const std::vector<Parameter>& parameters_;
   Backend backend_;
-  std::vector<MeasuredSeries> series_;  // of each table, written out once
+  std::vector<MeasuredSeries> series_;  // one per table, each with its operations written out once
 };
 
 LeastSquares problem_of(Model& model, const std::vector<Parameter>& parameters,
@@ -112,8 +112,9 @@ LeastSquares problem_of(Model& model, const std::vector<Parameter>& parameters,
   return problem;
 }
 
-// Which algorithm and protocol is cheapest changes with the parameters, so the cost has several
-// valleys. Begins at the start, with slower software, and with coarser slices.
+// Returns the starting points of the search. The cheapest algorithm and protocol change with the
+// parameters, so the cost has several local minima. The search begins at the start, with slower
+// software, and with coarser slices.
 std::vector<VectorXd> beginnings(const VectorXd& start, const std::vector<Parameter>& parameters) {
   std::vector<VectorXd> all;
   for (const double slower : {1.0, 3.0}) {
@@ -130,7 +131,8 @@ std::vector<VectorXd> beginnings(const VectorXd& start, const std::vector<Parame
   return all;
 }
 
-// Without one half; without the other, from where that ended; then on everything, and from there.
+// Searches: 4 without one half of the data, 1 without the other half from the previous result, 5 on
+// all data and from there.
 constexpr int searches_per_fit = 4 + 1 + 5;
 
 LeastSquaresFit best_fit(LeastSquares problem, const std::vector<VectorXd>& firsts,
@@ -145,10 +147,11 @@ LeastSquaresFit best_fit(LeastSquares problem, const std::vector<VectorXd>& firs
   return *best;
 }
 
-// A limit that the base does not have must lower the cost to this share of what it is without.
+// A limit that the base does not have must lower the cost to this share of the cost without the
+// limit.
 constexpr double worth_a_limit = 0.9;
 
-// The table in the middle by number of ranks, if there are enough to spare one.
+// Returns the middle table by number of ranks, if there are enough tables to hold one out.
 std::size_t table_to_hold_out(std::span<const Measurement> tables) {
   if (tables.size() < 4) return tables.size();
   const auto order = stable_order(
@@ -161,7 +164,7 @@ constexpr double no_limit = std::numeric_limits<double>::infinity();
 struct SizeBand {
   const char* name;
   double from, below;
-  double typical;  // root mean square of log(measured / forecast) of rows that a fit did not see
+  double typical;  // root mean square of log(measured / forecast) over held-out rows
 };
 constexpr SizeBand size_bands[] = {{"below 64 KiB", 0, small_below, 0.08},
                                    {"64 KiB to 4 MiB", small_below, medium_below, 0.13},
@@ -176,22 +179,23 @@ std::vector<BandError> band_errors(const std::vector<Point>& points, const Vecto
   return errors_by_band(sizes, errors);
 }
 
-// The ends of an interval of 90 % from log(measured / forecast) of rows that the fit did not see:
-// from thirty on their 5th and 95th percentile, on both sides of the forecast. Few rows say little
-// of their spread, so they are added to what is typical: with the prior that a fabric's variance is
-// v from k rows, n rows of mean square m make it
+// Returns a 90 % interval from log(measured / forecast) of held-out rows. From thirty rows on its
+// ends are the 5th and 95th percentile, on both sides of the forecast. With fewer rows, their
+// spread is combined with the typical one. With the prior that a fabric's variance is v from k
+// rows, n rows of mean square m give the variance
 //
 //   (k v + n m) / (k + n)
 //
-// and the interval t of its roots wide, t the 95 % point of Student's law with k + n degrees of
-// freedom (Cornish and Fisher's expansion). v is the square of the median over the 18 fabrics whose
-// tables ship, and k from leaving each of them out (leave_out.py, "h").
+// Each side of the interval is t times its root, with t the 95 % point of Student's distribution
+// with k + n degrees of freedom (Cornish-Fisher expansion). v is the square of the median over the
+// 18 fabrics whose tables ship; k comes from leaving each of them out (leave_out.py, "h").
 Calibration::Band band_of(const SizeBand& band, const std::vector<double>& errors,
                           std::size_t rows) {
-  constexpr std::size_t too_few = 6;  // of all bands, to trust that the fit is like others
-  constexpr double of_too_few = 0.8;  // as without any table
+  // rows of all bands needed to trust that the fit is as good as others
+  constexpr std::size_t too_few = 6;
+  constexpr double of_too_few = 0.8;  // half-width as without any table
   constexpr double typical_rows = 4;
-  constexpr double repeated = 0.04;  // the same machine on another day
+  constexpr double repeated = 0.04;  // spread of one machine between days
   const auto n = static_cast<double>(errors.size());
   double low = repeated, high = repeated;
   if (rows < too_few) {
@@ -209,8 +213,7 @@ Calibration::Band band_of(const SizeBand& band, const std::vector<double>& error
   return {Bytes(band.below), std::exp(-low), std::exp(high)};
 }
 
-// Returns the calibration by the library's tables; its points are those that were forecast without
-// having been seen.
+// Returns the calibration by the library's tables. Its points are held-out forecasts.
 std::optional<Calibration> calibration_of(std::span<const Measurement> tables,
                                           const Cluster& cluster, Backend backend,
                                           const std::vector<Point>& points,
@@ -255,7 +258,7 @@ std::optional<Calibration> calibration_of(std::span<const Measurement> tables,
     calibration.bands.back().algorithms = algorithms_of(taken, band.from, band.below);
   }
   calibration.protocols = protocols_of(taken);
-  // A single row leaves nothing to hold out.
+  // A single row leaves no row to hold out.
   if (calibration.bands.empty())
     calibration.bands.push_back(band_of(*std::rbegin(size_bands), {}, points.size()));
   return calibration;
@@ -330,7 +333,7 @@ struct Fit {
   double cost = 0;
 };
 
-// The held-out error first, then everything.
+// Computes the held-out errors first, then the fit on all data.
 Fit fitted(const std::string& base, const std::string& name, std::span<const Measurement> tables,
            const std::vector<Parameter>& parameters, const std::vector<Point>& points,
            Backend backend, const std::function<void()>& begun) {

@@ -1,5 +1,5 @@
-// Input of `calibrate`: tables of any tool, separated by lines "----", fitted to a cluster that
-// ships. The output is a description that reads back.
+// Input of `calibrate`: tables of any tool, separated by lines "----", fitted to a shipped cluster.
+// The output must be a description that can be read.
 #include "validate/calibrate/calibrate.h"
 
 #include <cmath>
@@ -17,7 +17,7 @@ FUZZ_TARGET(calibrate, text) {
     for (Measurement& table : import_measurements(text.substr(0, end), "log",
                                                   {.operation = {}, .ranks = 8, .nodes = 2})) {
       rows += table.rows.size();
-      if (table.ranks > 64) return;  // right, but slow to forecast
+      if (table.ranks > 64) return;  // valid, but slow to forecast
       tables.push_back(std::move(table));
     }
     text.remove_prefix(std::min(end + 5, text.size()));
@@ -36,6 +36,6 @@ FUZZ_TARGET(calibrate, text) {
   try {
     decode_cluster(Table::parse(fitted, "fitted.toml"), "fitted.toml");
   } catch (const Error& error) {
-    throw std::logic_error(error.what());  // ours, not the user's
+    throw std::logic_error(error.what());  // a fault of the program, not of the input
   }
 }

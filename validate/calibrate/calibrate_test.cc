@@ -26,7 +26,7 @@ bool has(const FitSummary& summary, const std::string& key) {
                      [&](const auto& parameter) { return parameter.of.key == key; });
 }
 
-TEST_CASE("calibrate: what the tables determine is found again") {
+TEST_CASE("calibrate: parameters that the tables determine are recovered") {
   const FitSummary summary = calibrate(base, "base.toml", all_tables(0, 1));
   for (const Truth& truth : truths) {
     INFO(truth.key);
@@ -67,19 +67,20 @@ TEST_CASE("calibrate: intervals hold the truth, and forecasts the measurements")
       ++all;
       if (parameter.low <= truth.value && truth.value <= parameter.high) ++inside;
     }
-    // Noise of 5 %: half of all rows within 0.674 of that, nine in ten within 1.645.
+    // With noise of 5 %, half of all rows are within 0.674 of that, nine in ten within 1.645.
     for (const BandError& band : summary.fitted) {
       CHECK(band.median == Approx(0.674 * 0.05).epsilon(0.35));
       CHECK(band.p90 == Approx(1.645 * 0.05).epsilon(0.35));
     }
   }
   CHECK(all >= 20);
-  // 95 % intervals; with 24 of them fewer than 19 would be a chance of one in a thousand.
+  // Among 24 intervals of 95 %, fewer than 19 hold the true value with a probability of one in a
+  // thousand.
   CHECK(inside >= all - 5);
 }
 
 // Six tables of a machine so busy that its times scatter by 30 %.
-TEST_CASE("calibrate: what is known to no better than a factor of two is not identified") {
+TEST_CASE("calibrate: a parameter known only to a factor of two is not identified") {
   std::vector<Measurement> tables = all_tables(0.3, 2);
   tables.resize(6);
   int known = 0, unknown = 0;
@@ -100,14 +101,16 @@ TEST_CASE("calibrate: outliers do not move it") {
   CHECK(found(summary, "nccl.Simple.network_hop").value == Approx(22).epsilon(0.1));
 }
 
-TEST_CASE("calibrate: what the tables do not exercise is left alone or called unidentified") {
-  // One node says nothing of the network; no all-reduce, nothing of trees.
+TEST_CASE(
+    "calibrate: parameters that the tables do not exercise are left alone or called "
+    "unidentified") {
+  // One node has no network; without an all-reduce, nothing is learned about trees.
   const FitSummary one_node =
       calibrate(base, "base.toml", std::vector{made_up(Operation::all_gather, 1, 4, 0, 1)});
   CHECK(has(one_node, "nccl.Simple.alone_base"));
   for (const char* key : {"nccl.nic_efficiency", "nccl.Simple.network_hop", "nccl.tree_efficiency"})
     CHECK_FALSE(has(one_node, key));
-  // One size cannot tell latency from bandwidth.
+  // A single size cannot separate latency from bandwidth.
   const std::vector one_size{made_up(Operation::all_reduce, 2, 4, 0, 1, 1 << 20, 1 << 20)};
   const FitSummary summary = calibrate(base, "base.toml", one_size);
   CHECK(summary.rows == 1);
@@ -118,7 +121,7 @@ TEST_CASE("calibrate: what the tables do not exercise is left alone or called un
   const std::string report = brief_report(summary);
   CHECK_THAT(report, Contains("not identified"));
   CHECK_THAT(report, Contains("nccl.nic_efficiency") && Contains("1 rows of 1 tables"));
-  // The written file is readable, and has the same evidence as without the row.
+  // The written file is readable, and has the same evidence as one written without the row.
   const std::string text = calibrated_cluster(base, "base.toml", "mine", summary, "one row");
   const Cluster cluster = decode_cluster(Table::parse(text, "mine.toml"), "mine.toml");
   CHECK(cluster.calibration.value().bands.back().high == Approx(std::exp(0.8)).epsilon(0.01));
@@ -133,7 +136,7 @@ TEST_CASE("calibrate: the file it writes forecasts as it fitted, and says inside
   CHECK(cluster.description.empty());
   CHECK(cluster.nccl.nic_efficiency.provenance.kind == Kind::fitted);
   CHECK_THAT(cluster.nccl.nic_efficiency.provenance.source, Contains("95 % interval"));
-  // Four digits are written.
+  // The file has four digits.
   CHECK(cluster.nccl.nic_efficiency.value ==
         Approx(found(summary, "nccl.nic_efficiency").value).epsilon(1e-3));
   CHECK(cluster.nccl.link_efficiency.value ==
@@ -151,10 +154,10 @@ TEST_CASE("calibrate: the file it writes forecasts as it fitted, and says inside
     CHECK(layout.nodes.high == 8);
   }
   REQUIRE(calibration.bands.size() == 3);
-  // 90 % of noise of 5 % lies within 1.645 of it.
+  // 90 % of a noise of 5 % lies within 1.645 times it.
   CHECK(calibration.bands[2].low == Approx(std::exp(-1.645 * 0.05)).epsilon(0.04));
   CHECK(calibration.bands[2].high == Approx(std::exp(1.645 * 0.05)).epsilon(0.04));
-  // Read and written once more it is the same text.
+  // Writing the description again gives the same text.
   CHECK(calibrated_cluster(text, "mine.toml", "mine", summary, "three \"good\" nights") == text);
 }
 
@@ -214,7 +217,7 @@ TEST_CASE("calibrate: hosts of one NVLink domain are one node, as a log does not
   CHECK(layout(8, 2) == std::pair{1, 8});     // two trays
   CHECK(layout(72, 18) == std::pair{1, 72});  // a rack
   CHECK(layout(144, 36) == std::pair{2, 72});
-  CHECK(layout(144, 2) == std::pair{2, 72});  // racks, as they are counted
+  CHECK(layout(144, 2) == std::pair{2, 72});  // racks count as nodes
   CHECK(layout(64, 1) == std::pair{1, 64});
 }
 
@@ -232,13 +235,15 @@ TEST_CASE("calibrate: DeepSpeed's exchange over MPI is its three collectives") {
   description.set("mpi.flow_cap", "1000 GB/s", "test");
   const Cluster cluster = decode_cluster(description, "base.toml");
   MeasuredSeries series = series_of(table, cluster, Backend::mpi_host);
-  // Signs of 1 GB of fp32: 31.25 MB. In the gather each of 4 ranks sends 4 of 8 chunks to the other
-  // node over its own 20 GB/s; the ring over 4 rails passes 7/8 of it on, each rail a quarter.
+  // The signs of 1 GB of fp32 are 31.25 MB. In the gather each of 4 ranks sends 4 of 8 chunks to
+  // the other node over its own 20 GB/s. The ring over 4 rails sends on 7/8 of it, a quarter on
+  // each rail.
   const double signs = 1e9 / 32, scales = 4 * 8;
   CHECK(forecast_time(series, Bytes(1e9)).s() ==
         Approx(signs / 2 / 20e9 + 7. / 8 * (signs + scales) / 80e9).epsilon(1e-4));
-  // Over four nodes of a TCP network the last node waits for its turn: messages of signs/16 in the
-  // order of ranks, of which 128 KiB queue ahead, delay 2/3 of the gather by that share.
+  // Over four nodes of a TCP network the last node waits for its turn. Messages of signs/16 are
+  // sent in the order of ranks, and 128 KiB of them queue ahead; they delay 2/3 of the gather by
+  // that share.
   table.ranks = 16;
   table.nodes = 4;
   description.set("nic.network", "socket", "test");
@@ -256,7 +261,7 @@ TEST_CASE("calibrate: DeepSpeed's exchange over MPI is its three collectives") {
                     Contains("compressed_allreduce is not forecast here from NCCL tables"));
 }
 
-// 2 GB over so many connections, as iperf3 would report it.
+// Returns a table of 2 GB over `streams` connections, as iperf3 would report it.
 Measurement wire(int streams, double GBps) {
   Measurement table;
   table.operation = Operation::stream;
@@ -268,7 +273,7 @@ Measurement wire(int streams, double GBps) {
 }
 
 TEST_CASE("calibrate: one connection and several tell the rate of a NIC and of a connection") {
-  // Eight fill the NIC, one does not.
+  // Eight connections fill the NIC, one does not.
   const std::vector tables{wire(1, 2.5), wire(8, 11)};
   std::vector<int> over;
   const FitSummary summary =
@@ -276,8 +281,8 @@ TEST_CASE("calibrate: one connection and several tell the rate of a NIC and of a
         CHECK(all == 20);
         over.push_back(done);
       });
-  // Progress counts every search, of the fit without the limit and of the one with it; of tables
-  // with one row each, one half leaves nothing to fit.
+  // Progress counts every search, of the fit without the limit and of the fit with it. If tables
+  // have one row each, one of the halves has no data to fit.
   REQUIRE(over.size() == 18);
   CHECK(over.front() == 0);
   CHECK(over.back() == 17);
@@ -287,10 +292,10 @@ TEST_CASE("calibrate: one connection and several tell the rate of a NIC and of a
   const Cluster cluster = decode_cluster(Table::parse(text, "mine.toml"), "mine.toml");
   CHECK(cluster.nccl.flow_cap->value.value() == Approx(2.5e9).epsilon(0.01));
   CHECK_THAT(cluster.nic_bandwidth.provenance.source, Contains("iperf3 -P"));
-  // How far collectives would be off, no stream of bytes tells.
+  // A stream of bytes contains nothing about the error of collectives.
   CHECK_FALSE(summary.calibration.has_value());
   CHECK_FALSE(cluster.calibration.has_value());
-  // Two connections as fast as one: the NIC is the limit, and there is no other to write down.
+  // Two connections are as fast as one, so the NIC is the limit and no other limit is written.
   const FitSummary full = calibrate(base, "base.toml", std::vector{wire(1, 11), wire(2, 11)});
   CHECK(found(full, "nic.bandwidth").value == Approx(11).epsilon(0.01));
   CHECK_FALSE(has(full, "nccl.flow_cap"));
@@ -316,7 +321,8 @@ TEST_CASE("calibrate: messages between two ranks tell the latency and the cost o
       table.rows.push_back({Bytes(size), forecast_time(series, Bytes(size)), {}});
     tables.push_back(table);
   }
-  // A message in flight: its bytes, or its posting; the latency shows in the ping-pong only.
+  // A message in flight takes the time of its bytes, or of posting it; only the ping-pong shows the
+  // latency.
   CHECK(tables[0].rows.front().time.us() == Approx(23).epsilon(0.001));
   CHECK(tables[1].rows.front().time.us() == Approx(3));
   CHECK(tables[1].rows.back().time.s() ==
@@ -328,7 +334,7 @@ TEST_CASE("calibrate: messages between two ranks tell the latency and the cost o
     CHECK(found(summary, key).identified);
     CHECK(found(summary, key).value == Approx(value).epsilon(0.03));
   }
-  // Base and hop of a protocol only show as their sum.
+  // Only the sum of base and hop of a protocol is measurable.
   CHECK(found(summary, "mpi.mpi.base").value + found(summary, "mpi.mpi.network_hop").value ==
         Approx(23).epsilon(0.03));
   REQUIRE(summary.calibration);
@@ -353,7 +359,7 @@ TEST_CASE("calibrate: copies through host memory, from tables with and without")
       table.rows.push_back({Bytes(size), forecast_time(series, Bytes(size)), {}});
     tables.push_back(table);
   }
-  // Five times the signs and twice a chunk of them; scales are 4 bytes a rank.
+  // The copies are five times the signs and twice a chunk of them; scales are 4 bytes per rank.
   const double signs = tables[1].rows.back().size.value() / 32;
   CHECK((tables[1].rows.back().time - tables[0].rows.back().time).s() ==
         Approx(5.25 * signs / 3e9).epsilon(0.001));
@@ -365,7 +371,7 @@ TEST_CASE("calibrate: copies through host memory, from tables with and without")
   CHECK(fitted.host_copy.pageable_to_device->value.value() == Approx(3e9).epsilon(0.03));
 }
 
-TEST_CASE("calibrate: a section that makes no sense is refused where it stands") {
+TEST_CASE("calibrate: an invalid section is refused at its line") {
   const auto refused = [](const std::string& section) {
     try {
       decode_cluster(Table::parse(base + section, "bad.toml"), "bad.toml");

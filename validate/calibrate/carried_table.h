@@ -1,4 +1,4 @@
-// The tables of nccl-tests that the repository carries, for tests.
+// For tests: the tables of nccl-tests in the repository.
 #pragma once
 
 #include <string>

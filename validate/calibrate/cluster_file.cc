@@ -21,7 +21,7 @@ double rounded(double value, int digits) {
   return std::round(value * scale) / scale;
 }
 
-// Replaces or adds the value at a dotted key, making the tables on the way.
+// Replaces or adds the value at a dotted key. Creates missing tables.
 void put(toml::table& root, std::string_view key, toml::table value) {
   toml::table* at = &root;
   for (auto dot = key.find('.'); dot != std::string_view::npos; dot = key.find('.')) {
@@ -114,7 +114,7 @@ std::optional<toml::table> preset_of(const toml::table& root) {
   return preset;
 }
 
-// Keys in the order in which people read a description; others follow by name.
+// Keys in the order of printing; other keys follow by name.
 const std::vector<std::string_view> reading_order{"name",
                                                   "description",
                                                   "device",
@@ -195,7 +195,8 @@ std::string value_of(const toml::node& node) {
   throw InternalError("descriptions hold no dates");
 }
 
-// toml++ prints tables by name and doubles with seventeen digits; a description is read by people.
+// Prints a table for human readers. toml++ itself would sort tables by name and print doubles with
+// seventeen digits.
 void print(std::string& out, const toml::table& table, const std::string& path) {
   const std::vector<std::string> keys = ordered_keys(table);
   for (const std::string& key : keys)
@@ -229,7 +230,7 @@ std::string calibrated_cluster(const std::string& base, const std::string& name,
                                const std::string& source) {
   toml::table root = toml::parse(base, name);
   root.insert_or_assign("name", cluster_name);
-  // The section says where its numbers are from; without one each says it itself.
+  // The section states the source of its numbers; without one each number states it.
   const std::string origin = summary.calibration ? "[calibration]" : source;
   for (const FittedParameter& parameter : summary.parameters) {
     put(root, parameter.of.key, evidence(parameter, origin));

@@ -10,7 +10,7 @@
 namespace lambcast::validate {
 
 std::string fingerprint(const Measurement& table, const Row& row) {
-  constexpr std::size_t digits = 8;  // some thousand rows are told apart
+  constexpr std::size_t digits = 8;  // enough to distinguish some thousand rows
   return fnv1a64(fmt::format("{} {} {} {:.4g}", name_of(table.operation), table.ranks,
                              row.size.value(), row.time.us()))
       .substr(0, digits);

@@ -1,8 +1,8 @@
-// The rows that a description was fitted to: `validate` never calls them unseen.
+// The rows that a description was fitted to, which `validate` must not treat as unseen.
 //
 // `calibrate` writes the fingerprints of all rows into [calibration] as `fitted_tables`, one string
-// per table. The descriptions that ship hold none: their tables ship too, and the source of a
-// [calibration] tells which description it began as, under any name and after any edit.
+// per table. Shipped descriptions have no fingerprints, since their tables ship too. The source in
+// a [calibration] names the description it was made from, even after renaming and editing.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@
 
 namespace lambcast::validate {
 
-// Returns a hash of operation, ranks, size and four digits of the time, so that a rounded copy of a
-// row is the same row. The origin of the table plays no part.
+// Returns a hash of operation, ranks, size and four digits of the time, so that a rounded copy
+// counts as the same row. The origin of the table does not matter.
 std::string fingerprint(const Measurement& table, const Row& row);
 
 // Returns the fingerprints of all rows, separated by spaces.
@@ -22,7 +22,7 @@ std::string fingerprints(const Measurement& table);
 
 struct FitOrigin {
   std::vector<std::string> rows;     // fingerprints
-  std::vector<std::string> sources;  // of [calibration]
+  std::vector<std::string> sources;  // sources named in [calibration]
 };
 
 // Reads the origin of a cluster description, and of the preset from which it was calibrated.

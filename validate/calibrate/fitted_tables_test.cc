@@ -13,14 +13,14 @@ Measurement made_up_table() {
   return table;
 }
 
-TEST_CASE("fitted tables: a fingerprint is of what was measured, not of its origin") {
+TEST_CASE("fitted tables: a fingerprint depends on the measurement, not on its origin") {
   const Measurement table = made_up_table();
   Measurement same = table;
   same.provenance.source = "another file";
   same.nodes = 2;
   std::swap(same.rows[0], same.rows[1]);
   CHECK(fingerprint(same, same.rows[1]) == fingerprint(table, table.rows[0]));
-  // A copy whose times somebody rounded or edited by a millionth holds the same rows.
+  // A copy with times changed by a millionth contains the same rows.
   same.rows[1].time = same.rows[1].time.scaled(1 + 1e-6);
   CHECK(fingerprint(same, same.rows[1]) == fingerprint(table, table.rows[0]));
   CHECK(fingerprints(same) ==

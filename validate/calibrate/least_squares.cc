@@ -13,7 +13,8 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 constexpr double difference_step = 2e-3;
-constexpr double longest_step = 0.7;  // of one parameter, a factor of two in logarithms
+// limit of one parameter's step: a factor of two, as a logarithm
+constexpr double longest_step = 0.7;
 
 class Minimiser {
  public:
@@ -44,8 +45,8 @@ class Minimiser {
     return steps;
   }
 
-  // Moves to the lowest of the points some way along one axis, if that is lower by 1 % and by more
-  // than 1 % of what an outlier costs.
+  // Moves to the lowest point at some distance along one axis, if it is lower by 1 % and by more
+  // than 1 % of the cost of an outlier.
   bool leap(VectorXd& x, VectorXd& r, double& cost) const {
     VectorXd best = x;
     const double worth = cost - 0.01 * std::max(cost, problem_.outlier * problem_.outlier / 2);
@@ -83,7 +84,7 @@ class Minimiser {
     });
   }
 
-  // Backwards where the bound is in the way.
+  // Uses backward differences if the bound is in the way.
   MatrixXd jacobian(const VectorXd& x, const VectorXd& r) const {
     MatrixXd j(r.size(), x.size());
     for (Eigen::Index i = 0; i < x.size(); ++i) {
@@ -100,7 +101,7 @@ class Minimiser {
     return j.transpose() * weights(r).asDiagonal() * j;
   }
 
-  // Takes parameters that push against a bound out of the step, so that the others move freely.
+  // Takes parameters that push against a bound out of the step, so that the others can move.
   void hold_at_bounds(const VectorXd& x, MatrixXd& a, VectorXd& slope) const {
     for (Eigen::Index i = 0; i < x.size(); ++i) {
       const bool held =
@@ -113,7 +114,7 @@ class Minimiser {
     }
   }
 
-  // One step that lowers the cost, if damping finds one.
+  // Takes one step that lowers the cost; returns whether damping found one.
   bool step(const MatrixXd& j, VectorXd& x, VectorXd& r, double& cost, double& damping) const {
     MatrixXd a = curvature(j, r);
     a.diagonal() += prior_;

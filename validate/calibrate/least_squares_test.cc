@@ -14,7 +14,7 @@ VectorXd vector(std::initializer_list<double> values) {
   return v;
 }
 
-// y = a + b t at t = 0, 1, 2, ...; residuals a + b t - y.
+// Fits y = a + b t at t = 0, 1, 2, ...; the residuals are a + b t - y.
 LeastSquares line(const std::vector<double>& y) {
   LeastSquares problem;
   problem.residuals = [y](const VectorXd& x) {
@@ -37,8 +37,8 @@ TEST_CASE("least squares: an exact line, from afar") {
   CHECK(fit.standard_error.maxCoeff() < 1e-2);
 }
 
-// r = atan(20 x) from x = 0.15: an undamped step is atan(3) (1 + 9) / 20 = 0.62 long and ends at
-// -0.47, where the residual is larger. Only a step shorter than 0.3 makes it smaller.
+// From x = 0.15 an undamped step on r = atan(20 x) is atan(3) (1 + 9) / 20 = 0.62 long and ends at
+// -0.47, where the residual is larger. Only a step shorter than 0.3 reduces it.
 TEST_CASE("least squares: a step that overshoots is shortened until it lowers the cost") {
   LeastSquares problem;
   problem.residuals = [](const VectorXd& x) { return vector({std::atan(20 * x[0])}); };
@@ -51,9 +51,10 @@ TEST_CASE("least squares: a step that overshoots is shortened until it lowers th
 }
 
 TEST_CASE("least squares: standard errors are the textbook's") {
-  // Residuals within the outlier limit: ordinary least squares. For t = 0..3 and y = 0, 1, 1, 2 the
-  // line is 0.1 + 0.6 t, residuals 0.1, -0.3, 0.3, -0.1: variance 0.2 / 2, sum (t - 1.5)^2 = 5, so
-  // the slope's error is sqrt(0.1 / 5) and the intercept's sqrt(0.1 (1/4 + 2.25/5)).
+  // Residuals are within the outlier limit, so the fit is ordinary least squares. For t = 0..3 and
+  // y = 0, 1, 1, 2 the line is 0.1 + 0.6 t, with residuals 0.1, -0.3, 0.3, -0.1: variance 0.2 / 2,
+  // sum (t - 1.5)^2 = 5. So the slope's error is sqrt(0.1 / 5) and the intercept's sqrt(0.1 (1/4 +
+  // 2.25/5)).
   LeastSquares problem = line({0, 1, 1, 2});
   problem.outlier = 10;
   const LeastSquaresFit fit = minimise(problem);
@@ -65,15 +66,15 @@ TEST_CASE("least squares: standard errors are the textbook's") {
 }
 
 TEST_CASE("least squares: an outlier pulls with bounded force") {
-  // Ten points on y = 1 and one at 3: ordinary least squares would move by 0.18.
+  // Ten points are on y = 1 and one is at 3; ordinary least squares would move the line by 0.18.
   LeastSquares problem = line({1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 3});
-  problem.high[1] = 1e-9;  // a level line
+  problem.high[1] = 1e-9;  // keeps the line horizontal
   problem.low[1] = -1e-9;
-  // Equilibrium of forces: ten residuals of e against one of d, so e = d / 10.
+  // In equilibrium ten residuals of e balance one of d, so e = d / 10.
   CHECK(minimise(problem).x[0] == Approx(1 + problem.outlier / 10).epsilon(1e-3));
 }
 
-TEST_CASE("least squares: bounds hold, and what nothing depends on stays") {
+TEST_CASE("least squares: bounds hold, and parameters without effect stay") {
   LeastSquares bounded = line({1, 3, 5});
   bounded.high[1] = 1.5;
   CHECK(minimise(bounded).x[1] == Approx(1.5));
@@ -89,8 +90,9 @@ TEST_CASE("least squares: bounds hold, and what nothing depends on stays") {
   CHECK(fit.from_data[0] > 0.99);
 }
 
-TEST_CASE("least squares: residuals of the prior move the fit and are no data") {
-  // Three rows at 1 and one of the prior at 0: the mean, of which the data are three quarters.
+TEST_CASE("least squares: residuals of the prior move the fit but do not count as data") {
+  // Three rows at 1 and one row of the prior at 0: the fit is the mean, and the data determine
+  // three quarters of it.
   LeastSquares problem;
   problem.residuals = [](const VectorXd& x) {
     return vector({x[0] - 1, x[0] - 1, x[0] - 1, x[0]});

@@ -206,7 +206,7 @@ def main():
         print(__doc__.strip(), file=sys.stderr)
         return 2
     lambcast = pathlib.Path(sys.argv[1]).resolve() / "lambcast"
-    found = {}  # by what is sought and name, the rows by description
+    found = {}  # by query and name: the rows by description
     with tempfile.TemporaryDirectory() as folder:
         for sought, name, base, fitted, unseen in experiments():
             found.setdefault((sought, name), {}).setdefault(base, []).extend(

@@ -1,4 +1,4 @@
-// A machine whose true parameters are known, and what it would measure, for tests.
+// For tests: a machine with known true parameters, and the tables that it would measure.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@
 
 namespace lambcast::validate {
 
-// A machine of four-GPU nodes, some way from what a calibration starts with.
+// A machine with four-GPU nodes, some distance from the values at which a calibration starts.
 inline const char* const made_up_base = R"(
 name = "made-up"
 device = "a100-40g"
@@ -48,7 +48,7 @@ inline Cluster true_cluster() {
   return decode_cluster(table, "truth.toml");
 }
 
-// Returns the table of the true machine, times log-normal noise of the given width.
+// Returns the table of the true machine, times log-normal noise of width `noise`.
 inline Measurement made_up(Operation operation, int nodes, int per_node, double noise,
                            unsigned seed, double from = 1024, double to = 1e9) {
   Measurement table;
@@ -59,7 +59,7 @@ inline Measurement made_up(Operation operation, int nodes, int per_node, double 
   MeasuredSeries series = series_of(table, true_cluster(), Backend::nccl);
   std::mt19937 random(seed);
   for (double size = from; size <= to; size *= 2) {
-    // A sum of twelve uniform numbers is close to normal, and the same on every platform.
+    // The sum of twelve uniform numbers is nearly normal, and equal on every platform.
     double normal = -6;
     for (int i = 0; i < 12; ++i) normal += static_cast<double>(random()) / 4294967296.0;
     table.rows.push_back(

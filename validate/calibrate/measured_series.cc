@@ -16,7 +16,7 @@ bool is_pair(Operation operation) {
   return operation == Operation::ping_pong || operation == Operation::stream;
 }
 
-// Refuses layouts that the cluster cannot hold.
+// Returns the number of nodes. Throws Error for a layout that the cluster cannot hold.
 int checked_nodes(const Measurement& table, const Cluster& cluster, const Where& where) {
   if (table.ranks < 2) fail_input(where, "a collective of one rank moves nothing");
   if (!table.nodes && !table.gpus_per_node)
@@ -34,8 +34,8 @@ int checked_nodes(const Measurement& table, const Cluster& cluster, const Where&
   return nodes;
 }
 
-// Messages of the exchange of `size` bytes of fp32, unpadded as the tables are. Where nothing is
-// staged MPI is given the buffers themselves, as with cuda_aware.
+// Returns the messages of the exchange of `size` bytes of fp32, unpadded as in the tables. Without
+// staging MPI gets the buffers themselves, as with cuda_aware.
 std::vector<ExchangeMessage> messages_of(Bytes size, int ranks, bool staged) {
   return compressed_exchange(size.value() / sizeof(float), ranks,
                              staged ? Backend::mpi_host : Backend::mpi_device)
@@ -46,7 +46,7 @@ void add_exchange(MeasuredSeries& series, const Measurement& table, const Cluste
                   CollectiveSetting setting) {
   series.exchange = true;
   if (table.staging) series.copies = host_copies(cluster, load_device(cluster.device));
-  // The table names the algorithm of its all-gather, where one was forced.
+  // The table names the algorithm of its all-gather if one was forced.
   const bool ring = table.algorithm.value_or("").find("ring") != std::string::npos;
   for (const ExchangeMessage& message :
        messages_of(Bytes(), table.ranks, table.staging.has_value())) {
@@ -78,7 +78,7 @@ Bandwidth wire_rate(const Measurement& table, const Cluster& cluster, Backend ba
   return library.flow_cap ? std::min(nics, library.flow_cap->value * *table.streams) : nics;
 }
 
-// One message of many in flight.
+// Returns the time of one message among many in flight.
 Duration message_time(CollectiveSeries& series, Bytes size) {
   const Collective message = forecast(series, size);
   Duration transfer;

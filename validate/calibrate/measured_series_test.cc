@@ -16,11 +16,11 @@ TEST_CASE("measured series: the exchange over MPI is the one that collective for
   CollectiveSetting setting;
   setting.group.ranks = 8;
   setting.group.per_node = 4;
-  const Bytes size(1 << 22);  // divides into chunks of whole bytes: no padding
+  const Bytes size(1 << 22);  // divisible into chunks of whole bytes, so without padding
   for (const bool staged : {false, true}) {
     if (staged) table.staging = "memcpy";
     MeasuredSeries series = series_of(table, cluster, Backend::mpi_host);
-    if (staged)  // at no cost
+    if (staged)  // staging copies take no time here
       series.copies->pageable_to_host.value = series.copies->pageable_to_device.value =
           Bandwidth(1e30);
     setting.backend = Backend::mpi_host;
@@ -28,7 +28,7 @@ TEST_CASE("measured series: the exchange over MPI is the one that collective for
     CollectiveSeries exchange = prepare(cluster, setting);
     for (const Collective& part : compressed_exchange(exchange, setting.backend, size))
       if (staged || part.size.value() > 0) sum += part.time;
-    // Rounded to a picosecond in each round.
+    // Each round is rounded to a picosecond.
     CHECK(forecast_time(series, size).us() == Approx(sum.us()).epsilon(1e-6));
     const auto is_reduce = [](const MeasuredSeries::Part& part) {
       return part.covers && part.op == Op::all_reduce;

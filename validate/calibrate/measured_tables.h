@@ -1,5 +1,5 @@
-// Facts that several tables to calibrate on share: their library, their origin, and the next
-// question for a description that rests on them.
+// Common facts of several tables to calibrate on: their library, their origin, and the next command
+// to run with the resulting description.
 #pragma once
 
 #include <optional>
@@ -11,15 +11,15 @@
 
 namespace lambcast::validate {
 
-// Returns the library that the tables name, or the user (`asked`); NCCL if neither names one.
-// Throws Error for tables of another.
+// Returns the library named by the tables or by the user (second argument); NCCL if neither names
+// one. Throws Error for tables of another library.
 Backend backend_of_tables(std::span<const Measurement> tables, std::optional<Backend> asked);
 
-// Their different origins, as far as they are few.
+// Lists the different origins of the tables, if there are few; otherwise counts them.
 std::string sources_of(std::span<const Measurement> tables);
 
-// The command that forecasts on `description`, a file, what the largest table is of; messages
-// between two ranks as send_recv. There is at least one table.
+// Returns the command that forecasts the collective of the largest table on `description`, a file;
+// messages between two ranks become send_recv. There must be at least one table.
 std::string forecast_command(const std::string& description, std::span<const Measurement> tables,
                              Backend backend);
 

@@ -16,7 +16,7 @@ Measurement table_of(Operation operation, int ranks, int nodes, const char* sour
   return table;
 }
 
-TEST_CASE("measured tables: whose they are is said once, and NCCL's where nobody says it") {
+TEST_CASE("measured tables: their library is named once, and NCCL is assumed if none is named") {
   std::vector<Measurement> tables{table_of(Operation::all_reduce, 16, 2, "a.log"),
                                   table_of(Operation::all_gather, 8, 1, "b.log")};
   CHECK(backend_of_tables(tables, {}) == Backend::nccl);
@@ -46,7 +46,7 @@ TEST_CASE(
   CHECK(forecast_command("my machine", {&tables[1], 1}, Backend::mpi_host) ==
         "lambcast collective --cluster './my machine' --op send_recv --gpus 2 --gpus-per-node 1 "
         "--backend mpi");
-  // The first of several equally large tables.
+  // The first of several equally large tables is chosen.
   const std::vector<Measurement> alike{table_of(Operation::all_gather, 16, 2, "a"),
                                        table_of(Operation::all_reduce, 16, 2, "b")};
   CHECK_THAT(forecast_command("mine.toml", alike, Backend::nccl),

@@ -12,8 +12,8 @@
 namespace lambcast::validate {
 namespace {
 
-// Software latencies differ between fabrics by a factor of e and more; shares of a link do not; and
-// a link that someone has measured or published is known to 15 %.
+// Prior widths: software latencies differ between fabrics by a factor of e and more, shares of a
+// link by less; the rate of a measured or published link is accurate to 15 %.
 constexpr double of_latency = 1;
 constexpr double of_share = 0.4;
 constexpr double of_channel = 0.15;  // rate of a kernel, independent of the fabric
@@ -22,20 +22,21 @@ double of_bandwidth(const Provenance& from) { return from.kind == Kind::assumed 
 // Parts of a description that the tables exercise.
 struct Coverage {
   bool one_node = false;
-  bool nodes = false;             // several
-  bool nodes_of_one_gpu = false;  // several, one GPU of each
-  bool nodes_of_gpus = false;     // several, several GPUs of each
+  bool nodes = false;             // several nodes
+  bool nodes_of_one_gpu = false;  // several nodes with one GPU each
+  bool nodes_of_gpus = false;     // several nodes with several GPUs each
   bool trees = false;             // all-reduce over several nodes
   bool in_switch = false;
   bool messages = false;
   bool all_to_all_between = false;  // over several nodes
   bool turns = false;               // DeepSpeed's exchange over more than two nodes
-  bool wire = false;                // no library
+  bool wire = false;                // bytes without a library (iperf3, perftest)
   bool copies = false;
   std::set<int> flows;  // connections that share a NIC
 };
 
-// A ring or tree has one connection per NIC of a node in use; an exchange one per pair of ranks.
+// Returns the number of connections that share a NIC: one for a ring or tree, one per pair of ranks
+// for an exchange.
 int flows_of(const Measurement& table, const Cluster& base) {
   if (table.streams) return *table.streams;
   if (table.operation != Operation::all_to_all &&
@@ -71,14 +72,14 @@ Coverage coverage_of(std::span<const Measurement> tables, const Cluster& base, b
   return covers;
 }
 
-// A description that was fitted to another machine of the same hardware: two such machines differ
-// by less than two fabrics, in what the hardware carries least. A table of few nodes has errors of
-// its own, which wider shares would carry to more nodes.
+// Prior widths for a description fitted to another machine of the same hardware. Two such machines
+// differ less than two fabrics, least in the hardware itself. A table of few nodes has errors of
+// its own, which a wider prior for shares would extend to more nodes.
 constexpr double latency_of_site = 0.35;
 constexpr double share_of_site = 0.07;
 
-// Spread of the logarithm of what all_to_alls get of a NIC (topologies/library.cc). It is wider
-// than that of a NIC's share, so a table of all_to_alls says little of rings and trees.
+// Spread of the logarithm of the share of a NIC that all_to_alls reach (topologies/library.cc). It
+// is wider than that of a NIC's share, so a table of all_to_alls says little about rings and trees.
 constexpr double of_all_to_all = 0.27;
 
 class Listing {
@@ -107,8 +108,8 @@ class Listing {
     all.push_back({library_ + key, Unit::bytes, start.value.value(), low, high,
                    width(key, start.provenance, of_latency, latency_of_site)});
   }
-  // Rate of one connection. It starts at half a NIC if it is unknown, or assumed to be more than
-  // the NIC's, where it has no effect.
+  // Adds the rate of one connection. It starts at half of a NIC's rate if it is unknown, or assumed
+  // to exceed the NIC's, where it has no effect.
   void flow_cap(const std::optional<Sourced<Bandwidth>>& known, double nic_GBps) {
     const double stated = known ? known->value.value() * 1e-9 : 0;
     const bool idle = !known || (known->provenance.kind == Kind::assumed && stated > nic_GBps);
@@ -150,17 +151,17 @@ void add_protocol(Listing& list, const ProtocolSpec& protocol, const Coverage& c
   if (protocol.name != "LL") return;
   if (covers.one_node || covers.nodes_of_gpus)
     list.share(name + "efficiency", protocol.efficiency, 0.02, 0.5);
-  // Its lines are polled and copied by proxy threads, however many NICs there are: NCCL's own model
-  // has a total for it too. Where nothing is known of it, begin below the rate of one NIC, where it
-  // is felt.
+  // Lines of the protocol are polled and copied by proxy threads at one rate for any number of
+  // NICs; NCCL's own model has a total too. If it is unknown, it starts below the rate of one NIC,
+  // where it has an effect.
   if (covers.nodes)
     list.rate(name + "node_cap", protocol.node_cap.value_or(Sourced<Bandwidth>{nic * 0.25, {}}),
               nic.value() * 0.02e-9, nic.value() * 10e-9);
 }
 
-// Between processes of a node, and out of one process if a NIC is as fast. An assumed rate begins
-// above the NIC's, so that tables inside a node and between nodes each have a bearing on one of
-// them.
+// Adds the link between processes of a node, which also limits sends out of a process if a NIC is
+// as fast. An assumed rate starts above the NIC's. Then tables inside a node and between nodes each
+// affect only one of them.
 void add_host_link(Listing& list, const Cluster& base, const Coverage& covers) {
   const bool known = base.host_link.provenance.kind != Kind::assumed;
   const double host_link =
@@ -182,9 +183,8 @@ std::vector<Parameter> parameters_for(const Cluster& base, std::span<const Measu
   const bool mpi = is_mpi(backend);
   const Coverage covers = coverage_of(tables, base, library.nvls.has_value());
   Listing list(std::string(traits_of(backend).word), shipped_priors().on(base.network));
-  // Over several nodes a ring is as slow as its slowest hop, which may be a NIC; what the links of
-  // a node carry by themselves shows within one node alone. Over PCIe the way to a NIC is a link
-  // too.
+  // Over several nodes a ring is limited by its slowest hop, which may be a NIC; only tables within
+  // one node show the rate of a node's links. Over PCIe the path to a NIC is such a link too.
   const bool to_nics = base.gpu_peers == GpuPeers::pcie && covers.nodes_of_gpus;
   if (!mpi && (covers.one_node || to_nics))
     list.share("link_efficiency", library.link_efficiency, 0.2, 2);
@@ -214,7 +214,7 @@ std::vector<Parameter> parameters_for(const Cluster& base, std::span<const Measu
   if (covers.nodes)
     list.share("nic_efficiency", library.nic_efficiency, 0.02, to_name_plate,
                nominal ? "nic_efficiency" : "effective_nic_efficiency");
-  // A share of 1 stands where nic_efficiency was fitted to all_to_alls themselves.
+  // The share is 1 if nic_efficiency was fitted to all_to_alls themselves.
   const double of_messages = library.all_to_all_efficiency.value;
   if (!mpi && covers.all_to_all_between && of_messages < 1)
     list.all.push_back(

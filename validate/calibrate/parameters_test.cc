@@ -14,7 +14,7 @@ const Cluster& start() {
   return cluster;
 }
 
-// A table of the rate of several connections between two nodes.
+// Returns a table of the rate of several connections between two nodes.
 Measurement stream(int connections) {
   Measurement table;
   table.operation = Operation::stream;
@@ -36,12 +36,13 @@ void check_bounds(const std::vector<Parameter>& parameters, const std::string& k
   CHECK(found->high == Approx(bounds.high));
 }
 
-// NICs of 25 GB/s by their name, of which 20 were said to arrive.
-TEST_CASE("parameters: a NIC carries no more than its name says, a connection what a NIC does") {
+// NICs of a nominal 25 GB/s, with a described rate of 20 GB/s.
+TEST_CASE("parameters: a NIC is limited by its name plate, a connection by its NIC") {
   const std::vector<Parameter> of_both =
       parameters_for(start(), std::vector{stream(1), stream(8)}, Backend::nccl);
   check_bounds(of_both, "nic.bandwidth", {20, 20. / 100, 25});
-  // Not known: begun where it is felt, at half of a NIC, and left out where it explains nothing.
+  // An unknown rate starts at half of a NIC, where it has an effect; it is left out if it explains
+  // nothing.
   check_bounds(of_both, "nccl.flow_cap", {25. / 2, 25e-3, 25});
   // Equal numbers of connections in all tables do not determine the rate of one.
   const auto caps = [](const std::vector<Parameter>& all) {
@@ -53,7 +54,7 @@ TEST_CASE("parameters: a NIC carries no more than its name says, a connection wh
   CHECK(caps(parameters_for(start(), std::vector{stream(8)}, Backend::nccl)) == 0);
 }
 
-// Each of four GPUs, with a NIC of its own, has a connection to every GPU of the other node.
+// Each of four GPUs has its own NIC, and a connection to every GPU of the other node.
 TEST_CASE(
     "parameters: an exchange has as many connections a NIC as its GPUs have peers beyond it") {
   const auto counts_are_unlike = [](int connections) {

@@ -13,12 +13,12 @@
 namespace lambcast::validate {
 namespace {
 
-constexpr std::size_t least_rows = 6;  // of a table, to see a shape in
-constexpr double steady = 0.1;         // of times that do not grow
-constexpr double clear_step = 0.7;     // a factor of two
-constexpr double far_more = 1.5;       // a step than any other change
-constexpr std::size_t beside = 4;      // sizes that say where a row should lie
-constexpr double far_beyond = 4;       // a row off by, in what these are apart
+constexpr std::size_t least_rows = 6;  // rows of a table needed to recognise a pattern
+constexpr double steady = 0.1;         // relative change up to which times count as constant
+constexpr double clear_step = 0.7;     // least logarithm of a step: a factor of two
+constexpr double far_more = 1.5;       // ratio of a step to any other change
+constexpr std::size_t beside = 4;      // neighbouring sizes from which a row's value is estimated
+constexpr double far_beyond = 4;       // ratio of a row's error to the spread of its neighbours
 
 double median_of(const std::vector<Residual>& rows) {
   std::vector<double> values;
@@ -48,7 +48,7 @@ bool is_poor(const std::vector<Residual>& rows, double poor) {
   return quantile(off, 0.5) > poor || quantile(off, 0.9) > 2 * poor;
 }
 
-// Returns the only table that is off, if its neighbours are not.
+// Returns the table that is off, if the others are not.
 std::optional<std::size_t> table_apart(const std::vector<std::vector<Residual>>& by_table,
                                        double poor) {
   if (by_table.size() < 3) return std::nullopt;
@@ -84,12 +84,12 @@ std::optional<std::string> waiting(const Measurement& table) {
 }
 
 struct Step {
-  std::size_t at = 0;  // the first row behind it
+  std::size_t at = 0;  // index of the first row after the step
   double by = 0;
 };
 
-// Returns the step between two consecutive rows that differ by far more than any other two, if
-// their neighbours agree.
+// Returns the step between two consecutive rows that differ by far more than any others, if their
+// neighbours agree with them.
 std::optional<Step> step_of(const std::vector<Residual>& rows) {
   std::vector<double> jumps;
   for (std::size_t i = 1; i < rows.size(); ++i)
@@ -106,7 +106,7 @@ std::optional<Step> step_of(const std::vector<Residual>& rows) {
   return std::abs(by) > clear_step ? std::optional(Step{at, by}) : std::nullopt;
 }
 
-// Whether the rows go up and down around their median more often than a smooth curve would.
+// Returns whether the rows alternate around their median more often than a smooth curve would.
 bool scattered(const std::vector<Residual>& rows) {
   double products = 0, squares = 0;
   const double middle = median_of(rows);
@@ -117,7 +117,8 @@ bool scattered(const std::vector<Residual>& rows) {
   return products < 0.2 * squares;
 }
 
-// How much slower the i-th of rows in order is than those nearest to it, where it is far off.
+// Returns how much slower row i (rows sorted by size) is than its nearest neighbours, if it is far
+// off.
 std::optional<double> apart_from_neighbours(const std::vector<Residual>& rows, std::size_t i) {
   const std::size_t first = std::min(i - std::min(i, beside / 2), rows.size() - beside - 1);
   std::vector<double> near, apart;
@@ -131,7 +132,7 @@ std::optional<double> apart_from_neighbours(const std::vector<Residual>& rows, s
   return off;
 }
 
-// Names rows far from their neighbours, together if several tables have one of that size.
+// Names rows far from their neighbours; combines rows of several tables with the same size.
 std::vector<std::string> rows_apart(std::span<const Measurement> tables,
                                     std::vector<std::vector<Residual>> by_table) {
   struct Apart {
@@ -146,7 +147,7 @@ std::vector<std::string> rows_apart(std::span<const Measurement> tables,
     std::vector<std::pair<std::size_t, double>> found;
     for (std::size_t i = 0; i < rows.size(); ++i)
       if (const auto off = apart_from_neighbours(rows, i)) found.emplace_back(i, *off);
-    if (found.size() * 4 > rows.size()) continue;  // it scatters
+    if (found.size() * 4 > rows.size()) continue;  // too many such rows: the table scatters
     for (const auto& [i, off] : found) {
       Apart& apart = by_size[{rows[i].size, off > 0}];
       ++apart.tables;

@@ -1,18 +1,18 @@
-// What the rows that a fit leaves over look like: where it is poor, in words for people.
+// Describes patterns in the residuals of a poor fit.
 //
-// Per row, r = log(measured / forecast) of the fit on everything. Named are, each where it explains
-// most of what is left:
+// The residual of a row is r = log(measured / forecast), for the fit on all data. A pattern is
+// named if it explains most of the residuals:
 //
-//   a table     of several that is off by itself, while the others agree with one another
-//   waiting     large messages of a table that take as long whatever their size: many to one over
-//               TCP, where a lost window waits to be sent again (RTO, 200 ms under Linux)
-//   a step      a size from which on all rows are slower or faster by one factor: another
-//               algorithm, protocol or number of NICs took over there
-//   scatter     rows that jump from one size to the next: the machine was busy
+//   a table     one of several tables is off, while the others agree with one another
+//   waiting     large messages of a table take the same time at any size: many to one over TCP,
+//               where a lost window waits to be sent again (RTO, 200 ms under Linux)
+//   a step      from one size on, all rows are slower or faster by one factor: another algorithm,
+//               protocol or number of NICs is used there
+//   scatter     rows jump from one size to the next: the machine was busy
 //
-// and, however good the fit of the rest, a row that is off by a factor of two and more from where
-// the four sizes nearest to it lie, and four times as far as these are apart: by size, since what
-// one table has by chance several have by a fault.
+// For a fit of any quality, it names a row that is off by at least a factor of two from its four
+// nearest sizes, and by four times their spread. Rows of equal size are combined, since the same
+// outlier in several tables points to a fault rather than chance.
 #pragma once
 
 #include <span>

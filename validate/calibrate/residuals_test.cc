@@ -1,4 +1,4 @@
-// Tables made wrong on purpose, and what a fit to them is said to leave over.
+// Tests the misfits named for tables that are wrong on purpose.
 #include "validate/calibrate/residuals.h"
 
 #include <fmt/format.h>
@@ -79,7 +79,7 @@ TEST_CASE("residuals: two regimes of sizes are a step") {
              Contains("times slower than below") && Contains("takes over there"));
 }
 
-TEST_CASE("residuals: packets that are lost and waited for are told from a slow network") {
+TEST_CASE("residuals: waiting for lost packets is distinguished from a slow network") {
   const auto waits_up_to = [](double largest) {
     Measurement table = carried(of_four);
     for (Row& row : table.rows)
@@ -87,7 +87,8 @@ TEST_CASE("residuals: packets that are lost and waited for are told from a slow 
         row.time = Duration::microseconds(2e5);
     return left_over({table});
   };
-  for (const double largest : {0x1p23, 0x1p28})  // over a range of eight at least
+  // the largest sizes, over a range of at least eight
+  for (const double largest : {0x1p23, 0x1p28})
     CHECK_THAT(waits_up_to(largest), Contains("takes 200 ms") && Contains("packets are lost"));
   CHECK_THAT(waits_up_to(0x1p22), !Contains("packets are lost"));
 }
@@ -97,7 +98,7 @@ TEST_CASE("residuals: a busy machine scatters") {
   CHECK_THAT(left_over({spoiled(of_four, busy)}), Contains("scatter") && Contains("busy"));
 }
 
-// Rows of a fit that left this over, from 1 KiB on.
+// Returns the misfit findings for a fit whose residuals are `slower`, at sizes doubling from 2 KiB.
 std::string shape_of(const std::vector<double>& slower) {
   std::vector<Residual> rows;
   double size = 1024;
@@ -123,7 +124,7 @@ TEST_CASE("residuals: rows that go up and down scatter, by their median, a smoot
   CHECK_THAT(shape_of({twice + half, twice - half, twice + half, twice - half, twice + half,
                        twice - half, twice + half, twice - half}),
              Contains("scatter"));
-  // However far it is off, upwards and downwards.
+  // Rows may be off by any amount, upwards or downwards.
   for (const double middle : {-3., -1., 0., 1., 3.})
     for (const double slope : {-0.3, 0.3}) {
       std::vector<double> line;

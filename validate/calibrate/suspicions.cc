@@ -18,22 +18,22 @@ namespace {
 constexpr std::size_t few_rows = 4;
 constexpr double nearly_one_size = 4;
 constexpr double column_tolerance = 0.015;  // of bandwidths printed with two decimals
-constexpr double large_message = 1048576;   // from here on bandwidth begins to show
+constexpr double large_message = 1048576;   // size from which on bandwidth matters
 constexpr double student_freedom = 4;
 constexpr double decisive = 4;  // exp(-4 / 2): another reading is seven times as likely
-constexpr double fits = 6;      // what a reading costs at most that is named as the true one
+constexpr double fits = 6;      // highest cost of a reading that is proposed as the true one
 // Penalty of an explanation, compared with sizes or times in another unit: only large messages are
 // slow (which networks often are) or fast; another operation; another layout.
 constexpr double slow_alone = 2, fast_alone = 4, other_operation = 1, other_layout = 2;
 constexpr double of_one_in_200 = 2.81;  // standard deviations
-constexpr double normal_90 = 1.645;     // what an interval is wide, in standard deviations
-constexpr std::size_t large = 2;        // the band
+constexpr double normal_90 = 1.645;     // half-width of a 90 % interval in standard deviations
+constexpr std::size_t large = 2;        // index of the band of large sizes
 
-// A way to read a table.
+// One interpretation of a table.
 struct Reading {
   Measurement table;
-  double sizes = 1, times = 1;  // times what the table says
-  double rare = 0;              // what it costs to say so
+  double sizes = 1, times = 1;  // factors applied to the table
+  double rare = 0;              // penalty for being rare
   std::string words;
 };
 
@@ -44,7 +44,7 @@ struct Misfit {
 
 double cost_of(double z) { return student_freedom * std::log1p(z * z / student_freedom); }
 
-// Absent where the table cannot be read like that.
+// Returns the misfit of a reading; nothing if the table cannot be read that way.
 std::optional<Misfit> misfit_of(const Reading& reading, const Cluster& before, Backend backend) {
   std::array<std::vector<double>, 3> offsets, widths;
   try {
@@ -55,7 +55,8 @@ std::optional<Misfit> misfit_of(const Reading& reading, const Cluster& before, B
       if (!counts(reading.table, row)) continue;
       const Bytes size = row.size * reading.sizes;
       const Duration forecast = std::max(forecast_time(series, size), Duration::picoseconds(1));
-      // Whichever algorithm it takes: a wrong table is seldom a right one of another.
+      // The interval covers any algorithm, since a wrong table seldom matches a forecast of another
+      // algorithm.
       const CalibratedInterval interval = interval_of(before, backend, op, size, group, forecast);
       const std::size_t band = size.value() < small_below ? 0 : size.value() < medium_below ? 1 : 2;
       offsets[band].push_back(std::log(row.time.s() * reading.times / forecast.s()));
@@ -189,7 +190,7 @@ std::string how_far(const Misfit& misfit, std::size_t band) {
                      *misfit.offset[band] > 0 ? "slower" : "faster");
 }
 
-// In the band where it is most.
+// Describes the misfit in the band with the largest one.
 std::string how_far(const Misfit& misfit) {
   const auto size_of = [&](std::size_t band) { return std::abs(misfit.z[band].value_or(0)); };
   std::size_t worst = 0;
@@ -198,9 +199,9 @@ std::string how_far(const Misfit& misfit) {
   return how_far(misfit, worst);
 }
 
-// Returns the rate of each NIC for the largest message; it shows where to search.
+// Returns the rate of each NIC for the largest message, as a hint at the cause.
 std::string rate_of_nics(const Measurement& table, const Cluster& before) {
-  constexpr double of_sockets_GBps = 6;  // a node of GH200 whose NCCL fell back to TCP passes 5.4
+  constexpr double of_sockets_GBps = 6;  // a node of GH200 whose NCCL fell back to TCP reaches 5.4
   const int nodes = nodes_of(table, before);
   if (nodes < 2) return {};
   const auto largest = std::max_element(table.rows.begin(), table.rows.end(),
@@ -219,8 +220,8 @@ std::string rate_of_nics(const Measurement& table, const Cluster& before) {
                          : "");
 }
 
-// Cost of a reading whose intervals are wider than those of the table as it stands. A wide interval
-// holds almost any table, so the density of its forecast falls with the width.
+// Returns the cost of a reading whose intervals are wider than those of the table as given. A wide
+// interval holds almost any table, so the density of its forecast falls with the width.
 double cost_of_width(const Misfit& reading, const Misfit& as_it_stands) {
   double cost = 0;
   for (std::size_t band = 0; band < reading.width.size(); ++band)
@@ -229,8 +230,8 @@ double cost_of_width(const Misfit& reading, const Misfit& as_it_stands) {
   return cost;
 }
 
-// Returns the best explanation of a table that such a machine does not produce: another reading, or
-// slow or fast large messages alone.
+// Returns the best explanation of a table that does not match the machine: another reading, or only
+// the large messages being slow or fast.
 std::optional<std::string> unlike_the_machine(const Measurement& table, const Cluster& before,
                                               Backend backend) {
   const auto as_it_stands = misfit_of({table, 1, 1, 0, {}}, before, backend);

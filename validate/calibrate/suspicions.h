@@ -1,32 +1,30 @@
-// Tables that look wrong, before anybody trusts a fit to them: each suspicion is a sentence for
-// people.
+// Finds tables that look wrong before a fit; each suspicion is a sentence for the user.
 //
 // Without a forecast:
 //
-//   columns       busbw / algbw is not that of the operation and ranks, algbw not size / time
-//   too little    few rows, sizes that are nearly one, or no large message in a table of several
+//   columns       busbw / algbw does not match the operation and ranks, or algbw is not size / time
+//   too little    few rows, nearly equal sizes, or no large message in a table of several
 //   disorder      times that do not grow with sizes
 //
-// With the forecast of the description as it is before the fit. Per band of size, the median offset
-// log(measured / forecast) over what the interval of the forecast (topologies/calibration.h) takes
-// for one standard deviation is z, and a way to read the table costs
+// With the forecast of the description before the fit: for each size band, z is the median of
+// log(measured / forecast) in standard deviations, from the interval of the forecast
+// (topologies/calibration.h). A reading of a table costs
 //
 //   sum over bands 4 log(1 + z^2 / 4)      Student's law, so that one strange band proves little
 //
-// A table is suspected of being something else where another reading costs less by `decisive`, what
-// is rarer counted as dearer:
+// A table is suspected if another reading costs less by `decisive`; rare readings have a penalty:
 //
-//   sizes      of one rank for totals, or the reverse
-//   times      in milliseconds, seconds or nanoseconds for microseconds; of busbw for algbw
+//   sizes      of one rank instead of totals, or the reverse
+//   times      in milliseconds, seconds or nanoseconds instead of microseconds; busbw for algbw
 //   operation  any other
-//   layout     of a quarter to four times as many nodes, and GPUs of each; the two swapped
+//   layout     a quarter to four times as many nodes, or GPUs of each; the two swapped
 //
-// and, where none explains it better than that large messages alone are slow or fast, of a network
-// that is set up wrong or of another machine, where they are further off than in one of 200 tables;
-// with what each NIC passes.
+// If the best explanation is that only large messages are slow or fast, and they are further off
+// than in one of 200 tables, a wrongly configured network or another machine is suspected; the
+// message has the rate of each NIC.
 //
-// What cannot be told, and is not: an all_gather over two nodes for an all_reduce, whose tree sends
-// as much over them, and the columns out of place for those in place, which are alike.
+// Not detectable: an all_gather over two nodes in place of an all_reduce, whose tree sends as many
+// bytes between them, and out-of-place columns in place of in-place ones, which are alike.
 #pragma once
 
 #include <span>

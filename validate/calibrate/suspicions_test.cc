@@ -14,7 +14,7 @@
 namespace lambcast::validate {
 namespace {
 
-// Without the bandwidths that it prints, so that only its times tell.
+// Returns a table without its printed bandwidths, so that only its times count.
 Measurement silent(const std::string& name) {
   Measurement table = carried(name);
   table.printed.reset();
@@ -28,7 +28,7 @@ const Cluster& preset(const std::string& name) {
   return found->second;
 }
 
-// The description before any fit.
+// Returns the description before any fit.
 const Cluster& plain(const std::string& name) {
   static std::map<std::string, Cluster> all;
   const auto [found, fresh] = all.try_emplace(name);
@@ -41,7 +41,7 @@ struct Spoiled {
   const char* what;
   const char* cluster;
   Measurement table;
-  const char* named;  // what the warning should name
+  const char* named;  // text expected in the warning
 };
 
 using Spoil = std::function<void(Measurement&)>;
@@ -77,7 +77,7 @@ Spoil sizes_within(double from, double to) {
   };
 }
 
-// The rate of large messages falls to this share, latencies stay.
+// Reduces the rate of large messages to this share; latencies stay.
 Spoil rate_times(double share) {
   return [share](Measurement& table) {
     const Row& largest = table.rows.back();
@@ -155,7 +155,7 @@ std::vector<Spoiled> wrong_tables() {
           std::swap(table.rows[i - 1].time, table.rows[i].time);
       },
       "mixed up");
-  // In its columns only: the times are right.
+  // Only the columns are wrong; the times are right.
   Measurement columns = carried(a3_mega);
   columns.ranks = 32;
   columns.nodes = 4;
@@ -163,7 +163,7 @@ std::vector<Spoiled> wrong_tables() {
   return all;
 }
 
-TEST_CASE("suspicions: wrong tables are noticed, and why") {
+TEST_CASE("suspicions: wrong tables are noticed, with the reason") {
   int noticed = 0, named = 0, noticed_plain = 0;
   const std::vector<Spoiled> wrong = wrong_tables();
   REQUIRE(wrong.size() >= 20);
@@ -190,7 +190,7 @@ TEST_CASE("suspicions: bandwidths that contradict sizes and times say which of t
     double bus_over_alg, alg_over_own;
     const char* said;
   };
-  // An all_gather over 16 ranks: busbw is 15/16 of algbw.
+  // busbw of an all_gather over 16 ranks is 15/16 of algbw.
   const double factor = 15. / 16;
   const std::vector<Row> rows{
       {factor, 1e3, "its algbw is 1e+03 times its sizes over its times: its times are not micro"},
@@ -215,8 +215,8 @@ std::string said_of(const Measurement& table) {
   return fmt::format("{}", fmt::join(suspicions_of(true_cluster(), one, Backend::nccl), " "));
 }
 
-// As forecast of two GPUs a node, which have half of the NICs, and said to be of all four; and as
-// of all four, said to be of two.
+// A table of two GPUs per node, which have half of the NICs, labelled as one of all four; and the
+// reverse.
 TEST_CASE("suspicions: half of a node's GPUs are half of its NICs") {
   const Cluster& perlmutter = preset("perlmutter-a100");
   Measurement table = silent(reduce);
@@ -232,8 +232,9 @@ TEST_CASE("suspicions: half of a node's GPUs are half of its NICs") {
   CHECK_THAT(said(4, 2), Catch::Contains("16 ranks over 4 nodes"));
 }
 
-TEST_CASE("suspicions: what a slow network passes is told by NIC") {
-  // 2 (n - 1) / n of the largest message over four NICs, of which a twentieth is left.
+TEST_CASE("suspicions: the rate of a slow network is given for each NIC") {
+  // The largest message puts 2 (n - 1) / n of its bytes on four NICs, which keep a twentieth of
+  // their rate.
   Measurement table = made_up(Operation::all_reduce, 2, 4, 0, 1);
   rate_times(0.05)(table);
   const Row& largest = table.rows.back();
@@ -243,7 +244,8 @@ TEST_CASE("suspicions: what a slow network passes is told by NIC") {
                                          GBps / 25 * 100)));
 }
 
-// One of four pairs of large messages takes less than 0.7 of the smaller one's time, not 0.7.
+// In one of four pairs of large messages, the larger takes less than 0.7 of the smaller one's time.
+// Exactly 0.7 does not count.
 TEST_CASE("suspicions: rows are mixed up where times fall by more than three tenths") {
   for (const double second : {6.9, 7., 7.1}) {
     Measurement table = made_up(Operation::all_reduce, 2, 4, 0, 1, 1 << 20, 1 << 24);

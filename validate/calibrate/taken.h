@@ -1,5 +1,5 @@
-// Which algorithm and protocol of NCCL every row of a table took, by its rule and the costs of a
-// description: what a fit to the tables says of the others is no more than was known before.
+// Determines which algorithm and protocol of NCCL each row of a table used, by NCCL's rule and the
+// costs of a description. A fit to the tables adds no evidence about the other algorithms.
 #pragma once
 
 #include <span>
@@ -16,11 +16,12 @@ struct TakenRow {
   std::string algorithm, protocol;
 };
 
-// None of MPI, whose algorithms share one set of constants.
+// Returns the algorithm and protocol of each row. Empty for MPI, whose algorithms share one set of
+// constants.
 std::vector<TakenRow> taken_by(std::span<const Measurement> tables, const Cluster& cluster,
                                Backend backend);
 
-// Returns the algorithms of sizes from `from` to `below`, by name.
+// Returns the names of the algorithms used for sizes from `from` to below `below`.
 std::vector<std::string> algorithms_of(std::span<const TakenRow> rows, double from, double below);
 std::vector<std::string> protocols_of(std::span<const TakenRow> rows);
 

@@ -1,5 +1,5 @@
-// Evidence that a calibration claims: no more for rows given twice, none for algorithms that no row
-// took.
+// Tests the evidence claimed by a calibration: rows given twice add none, and algorithms that no
+// row used have none.
 #include "validate/calibrate/taken.h"
 
 #include <catch2/catch.hpp>
@@ -19,7 +19,7 @@ std::string base_of(const std::string& fabric) {
 
 const char* const forced_rings = "allreduce_a100_2n16r_ibhdr1600_deepops.csv";
 
-TEST_CASE("taken: a row that is said twice narrows nothing") {
+TEST_CASE("taken: a repeated row narrows nothing") {
   const Measurement once = carried("allreduce_v100_2n16r_ibedr100_azure.csv");
   Measurement often = once;
   for (int copy = 0; copy < 5; ++copy)
@@ -31,7 +31,7 @@ TEST_CASE("taken: a row that is said twice narrows nothing") {
   CHECK(of_often.calibration->bands == of_once.calibration->bands);
 }
 
-TEST_CASE("taken: a calibration names what its rows took, and trees keep what they were") {
+TEST_CASE("taken: a calibration names the algorithms of its rows, and trees keep their values") {
   const std::string base = base_of("dgx-a100-80g");
   const FitSummary summary = calibrate(base, "dgx-a100-80g", std::vector{carried(forced_rings)});
   REQUIRE(summary.calibration);
@@ -48,7 +48,7 @@ TEST_CASE("taken: a calibration names what its rows took, and trees keep what th
           before.nccl.protocols[i].tree_network_hop.value);
 }
 
-TEST_CASE("taken: trees that were measured are known, and rings where they were") {
+TEST_CASE("taken: measured trees count as known, and rings if they were measured") {
   const Measurement table = carried("allreduce_gh200_2n8r_slingshot_cscs.csv");
   const Cluster cluster = decode_cluster(Table::parse(base_of("alps-gh200"), "alps"), "alps");
   const auto rows = taken_by(std::vector{table}, cluster, Backend::nccl);

@@ -31,7 +31,7 @@ std::vector<UnmeasuredSize> unmeasured_sizes(const Cluster& before,
     for (Bytes size(from); size <= Bytes(to); size = size * step) {
       if (size * 2 > smallest && size < largest * 2) continue;
       auto [time, by] = forecast(series, size);
-      by.rival.reset();  // a fit costs what it takes to run
+      by.rival.reset();  // a fit uses only the chosen algorithm
       const Duration expected = std::max(time, Duration::picoseconds(1));
       const CalibratedInterval interval =
           interval_of(before, backend, op, size, group, expected, by);

@@ -1,17 +1,16 @@
-// What a description says of the sizes below the smallest and above the largest that any table
-// holds. Large messages leave open which of the parameters of small ones makes these slow, so a fit
-// to them alone may as well choose one that no large message feels: rows at the description's own
-// forecast, beside the measured ones, keep it from that.
+// Adds rows for sizes below the smallest and above the largest in any table. From large messages it
+// cannot be determined which parameter makes small ones slow; a fit to them alone might choose any.
+// Rows with the description's own forecast, next to the measured ones, prevent that.
 //
-// A row every factor of four from 1 KiB to 1 GiB, of each table's collective and layout. A forecast
-// whose interval of 90 % is [low, high] is known to a standard deviation of
+// There is one row for every factor of four from 1 KiB to 1 GiB, for each table's collective and
+// layout. If the forecast has the 90 % interval [low, high], its standard deviation in logarithms
+// is
 //
 //   sigma = log(high / low) / (2 * 1.645) * sqrt(n)
 //
-// in logarithms, n the number of tables: what it is off by is the same in all of them, so together
-// they count as one. A residual r of such a row counts as r d / sigma, d the residual from which on
-// a measured row is an outlier: as much beside measured rows as the prior of a parameter does
-// (least_squares.h).
+// with n the number of tables: all have the same error, so together they count as one. A residual r
+// of such a row enters as r d / sigma, with d the residual from which on a measured row is an
+// outlier. That is the weight of a parameter's prior (least_squares.h).
 #pragma once
 
 #include <span>

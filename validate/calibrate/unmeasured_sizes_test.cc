@@ -22,18 +22,18 @@ std::vector<double> sizes_of(const std::vector<Measurement>& tables) {
   return sizes;
 }
 
-TEST_CASE("unmeasured sizes: one in four beyond twice what any table holds") {
-  // 24 KiB to 12 MiB: 16 KiB and 16 MiB are within a factor of two of it.
+TEST_CASE("unmeasured sizes: one size for every factor of four beyond twice the measured range") {
+  // The tables cover 24 KiB to 12 MiB; 16 KiB and 16 MiB are within a factor of two of that.
   CHECK(sizes_of({between(24 * KiB, 12 * MiB)}) ==
         std::vector<double>{KiB, 4 * KiB, 64 * MiB, 256 * MiB, GiB});
   CHECK(sizes_of({between(32 * KiB, 8 * MiB)}) ==
         std::vector<double>{KiB, 4 * KiB, 16 * KiB, 16 * MiB, 64 * MiB, 256 * MiB, GiB});
   CHECK(sizes_of({between(KiB, GiB)}).empty());
-  // A size in one table counts as measured for all.
+  // A size in one table counts as measured for all tables.
   CHECK(sizes_of({between(KiB, KiB), between(GiB, GiB, 4)}).empty());
 }
 
-TEST_CASE("unmeasured sizes: several tables' together weigh as those of one") {
+TEST_CASE("unmeasured sizes: those of several tables have the weight of one") {
   const std::vector<Measurement> four{between(MiB, GiB, 1), between(MiB, GiB, 2),
                                       between(MiB, GiB, 4), between(MiB, GiB, 8)};
   std::map<double, double> one;

@@ -1,6 +1,6 @@
-// The constants of models/device/compute_interval.h, from the forecasts that they are made of:
-// every published compute time is forecast without itself, and the constant must hold all of them
-// and be no wider than that takes.
+// Checks the constants of models/device/compute_interval.h against the forecasts that they are made
+// of. Every published compute time is forecast without itself. The constant must cover all of them
+// and be no wider than needed.
 //
 //   build/validate/compute/compute_interval_test "[cases]"     prints every case
 #include "models/device/compute_interval.h"
@@ -24,9 +24,9 @@ namespace lambcast {
 namespace {
 
 struct Case {
-  std::string group;  // machine, program or curve, whose cases resemble one another
+  std::string group;  // machine, program or curve; cases of one group resemble one another
   std::string name;
-  double off;  // log(measured / forecast), a doubling where the constant is per doubling
+  double off;  // log(measured / forecast); per doubling if the constant is per doubling
 };
 using Cases = std::vector<Case>;
 
@@ -53,7 +53,7 @@ std::vector<Parts> step_parts() {
   return parts;
 }
 
-// Each from the mean of the others of its cluster.
+// Forecasts each machine's time from the mean of the other machines of its cluster.
 Cases parts_from_same_machine(const char* part, double Parts::*time) {
   Cases cases;
   const std::vector<Parts> all = step_parts();
@@ -68,7 +68,7 @@ Cases parts_from_same_machine(const char* part, double Parts::*time) {
 
 const std::string unscaled = R"({value = 1, kind = "assumed", source = "held out"})";
 
-// The mean step as it is forecast where no figure of the machine set its scales.
+// Returns the mean step, forecast without figures of the machine.
 StepForecast unscaled_step(WhatIf what_if) {
   what_if["cluster.stack.compute_scale"] = unscaled;
   what_if["cluster.stack.optimizer_scale"] = unscaled;
@@ -96,8 +96,8 @@ Cases parts_from_another_machine() {
   return cases;
 }
 
-// --- whole steps of one node, whose communication is a small part: what they took beyond the
-// forecast of everything else is forward and backward ---
+// --- whole steps of one node, whose communication is a small part: the measured time minus the
+// forecast of all other parts is that of forward and backward ---
 
 Cases one_node_steps(const std::string& table) {
   Cases cases;
@@ -135,7 +135,7 @@ std::string name_of(const Device& device, const TrainingCurve& curve) {
   return fmt::format("{} {} {}", device.name, curve.implementation, curve.seq_len);
 }
 
-// log(measured / forecast) of a point of a curve, forecast by `device`.
+// Returns log(measured / forecast) of a point of a curve, forecast with `device`.
 double off_at(const Device& device, const ModelShape& model, const TrainingCurve& measured,
               std::size_t point) {
   const double micro_batch = measured.micro_batch[point];
@@ -145,7 +145,7 @@ double off_at(const Device& device, const ModelShape& model, const TrainingCurve
                                static_cast<std::int64_t>(micro_batch), measured.seq_len)));
 }
 
-// Without the curves of images, which have no lengths to be compared at.
+// Returns the device without its curves for images, which have no sequence lengths to compare.
 Device timed(const std::string& name) {
   Device device = load_device(name);
   std::erase_if(device.training_curves,
@@ -153,12 +153,12 @@ Device timed(const std::string& name) {
   return device;
 }
 
-// v100-16g holds the same curves as v100-32g.
+// Devices with curves. v100-16g is left out, since it has the same curves as v100-32g.
 std::vector<Device> timed_devices() {
   return {timed("v100-32g"), timed("a100-40g"), timed("a100-80g")};
 }
 
-// The same points by DeepSpeed's and by NVIDIA's program.
+// Forecasts the same points with DeepSpeed's program from NVIDIA's, and the reverse.
 Cases other_programs() {
   Cases cases;
   const Device v100 = load_device("v100-32g");
@@ -175,7 +175,7 @@ Cases other_programs() {
   return cases;
 }
 
-// Each point of a curve from the others, a doubling away.
+// Forecasts each point of a curve from the others, one doubling away.
 Cases other_micro_batches() {
   Cases cases;
   const Device v100 = load_device("v100-32g");
@@ -192,7 +192,8 @@ Cases other_micro_batches() {
   return cases;
 }
 
-// All points beyond two neighbours from these two, by the doublings to the nearer one.
+// Forecasts all points beyond two neighbours from these two, by the number of doublings to the
+// nearer one.
 Cases farther_micro_batches() {
   Cases cases;
   const Device v100 = load_device("v100-32g");
@@ -214,7 +215,7 @@ Cases farther_micro_batches() {
   return cases;
 }
 
-// Sequence 512 from the curve of 128, two doublings.
+// Forecasts sequence length 512 from the curve of 128, which is two doublings away.
 Cases other_lengths() {
   Cases cases;
   for (const Device& device : timed_devices()) {
@@ -240,7 +241,7 @@ struct OtherModel {
   Device device;
   ModelShape model;
   std::int64_t micro_batch, seq_len;
-  double measured_s;  // of three passes
+  double measured_s;  // time of all three passes
 };
 
 std::vector<OtherModel> other_models() {
@@ -301,7 +302,7 @@ Cases from_share_of_peak() {
   return cases;
 }
 
-// --- the constants, each with the cases that it is made of ---
+// --- the constants, each with its cases ---
 
 Cases together(std::initializer_list<Cases> parts) {
   Cases all;
@@ -309,7 +310,7 @@ Cases together(std::initializer_list<Cases> parts) {
   return all;
 }
 
-// One scale is all that a machine's figures set: sequence 512 of DGX-2H from that of 128.
+// A machine's figures set a single scale: sequence length 512 of DGX-2H is forecast from 128.
 Case other_length_of_machine() {
   const Cases steps = one_node_steps("nvidia_bert_v100.csv");
   const auto of = [&](const char* name) {
@@ -366,7 +367,7 @@ TEST_CASE("compute interval: each constant is the largest of its held-out cases"
   }
 }
 
-TEST_CASE("compute interval: micro batches several doublings away are off by no more for each") {
+TEST_CASE("compute interval: the error per doubling does not grow with the number of doublings") {
   const Cases cases = farther_micro_batches();
   CHECK(cases.size() >= 17);
   CHECK(largest(cases) <= held_out::micro_batch.off);

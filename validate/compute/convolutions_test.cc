@@ -1,5 +1,5 @@
-// Convolutions by their shapes (models/device/convolution_time.h) against what was measured of them
-// one by one on a V100.
+// Compares convolutions by their shapes (models/device/convolution_time.h) with single ones
+// measured on a V100.
 //
 //   build/validate/compute/convolutions_test "[cases]"     prints each
 #include <fmt/format.h>
@@ -59,11 +59,10 @@ double quantile_of(std::vector<double> values, double share) {
   return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
 }
 
-// share_outside of convolution_time.cc is read off the fp32 half of these. In 16 bits the level is
-// that of whole training steps of transformers, an eighth below that of products by themselves
+// share_outside of convolution_time.cc comes from the fp32 half of these cases. In 16 bits the
+// level is that of whole training steps of transformers, an eighth below that of single products
 // (kernel_shapes_test.cc).
-TEST_CASE(
-    "convolutions: by shape, from 100 us on, a median within a quarter of what was measured") {
+TEST_CASE("convolutions: by shape, from 100 us on, a median within a quarter of the measurement") {
   const std::vector<MeasuredConvolution> all = measured_convolutions();
   for (const MatrixFormat format : {MatrixFormat::single, MatrixFormat::half}) {
     std::vector<double> off, errors;

@@ -1,6 +1,6 @@
-// The shares of the GPUs' peaks (models/device/presets, [rates]) against whole training steps: rows
-// that set a share must come back, and `held_out` of a preset must be what the others of its
-// generation are off (models/device/rates_interval.h).
+// Compares the shares of the GPUs' peaks (models/device/presets, [rates]) with whole training
+// steps. Rows that set a share must be reproduced, and `held_out` of a preset must be the error of
+// the other rows of its generation (models/device/rates_interval.h).
 //
 //   build/validate/compute/kernel_rates_test "[cases]"     prints every row
 #include <fmt/format.h>
@@ -108,7 +108,7 @@ Generations rows_of_use(std::string_view use) {
   return generations;
 }
 
-// Root of the mean over groups, each alike, of their mean squares.
+// Returns the root of the mean over groups of their mean squares; all groups have equal weight.
 double typical(const std::vector<WholeModel>& models) {
   std::map<std::string, std::vector<double>> groups;
   for (const WholeModel& one : models) groups[one.group].push_back(one.off * one.off);
@@ -136,14 +136,14 @@ TEST_CASE("kernel rates: rows that set a share come back, at most two of a sourc
   CHECK(count.size() >= 9);
 }
 
-// Whether a row is of this device; devices that differ in their memory alone are one.
+// Returns whether a row is of this device; devices that differ only in memory count as one.
 bool has_rows(const std::string& device) {
   const auto chip = [](const std::string& name) { return name.substr(0, name.find('-')); };
   return std::ranges::any_of(
       whole_models(), [&](const WholeModel& one) { return chip(one.device) == chip(device); });
 }
 
-// A device of which no model was timed claims no error: it has the typical one of a rate.
+// A device without a timed model claims no error; it has the typical one of a rate.
 TEST_CASE("kernel rates: held_out of a preset is what its generation's other rows are off") {
   const Generations generations = rows_of_use("held out");
   CHECK(generations.size() == 4);
@@ -174,8 +174,9 @@ TEST_CASE("kernel rates: the typical error is that of all sources") {
   CHECK(std::abs(typical_off - std::sqrt(sum / groups)) < 0.001);
 }
 
-// Compute alone must not take longer than a step with collectives, but may take less.
-TEST_CASE("kernel rates: no bound is passed by more than the width") {
+// The time of computation alone must not exceed that of a step with collectives, but may be
+// shorter.
+TEST_CASE("kernel rates: no bound is exceeded by more than the width") {
   for (const auto& [generation, rows] : rows_of_use("bound"))
     for (const WholeModel& one : rows) {
       INFO(one.id);
@@ -186,11 +187,11 @@ TEST_CASE("kernel rates: no bound is passed by more than the width") {
 TEST_CASE("kernel rates: the typical row of a generation is off by at most six percent") {
   for (const auto& [generation, rows] : rows_of_use("held out")) {
     INFO(generation);
-    CHECK(median(rows) <= (generation == "V100" ? 0.12 : 0.06));  // V100: BERT alone
+    CHECK(median(rows) <= (generation == "V100" ? 0.12 : 0.06));  // on V100 only BERT was measured
   }
 }
 
-// Forecasts are slower by 12 % than what PyTorch 2.11 takes for GPT, and within 1 % of it for BERT.
+// Forecasts are 12 % slower than PyTorch 2.11 for GPT, and within 1 % of it for BERT.
 TEST_CASE("kernel rates: steps measured by time_pytorch.py are within 14 percent") {
   const Generations generations = rows_of_use("measured");
   REQUIRE(generations.size() == 1);
@@ -202,11 +203,11 @@ TEST_CASE("kernel rates: steps measured by time_pytorch.py are within 14 percent
   }
 }
 
-// Tutel's helloworld with one dense layer pair of 2048 x 4096, the columns of two experts (tutel
-// examples/helloworld_megatron.py), 1024 tokens a sample, on an A100-40: samples per second
-// (microsoft/tutel README at 062df95). Five products, since the input has no gradient; by bytes the
-// bias and the activation (r w each, backward r r w, and r for the bias) over 4096, and the sum
-// over the width (r) and its gradient (w) over 2048, 4 each.
+// Source: Tutel's helloworld with one dense layer pair of 2048 x 4096, the columns of two experts
+// (tutel examples/helloworld_megatron.py), 1024 tokens per sample, on an A100-40, in samples per
+// second (microsoft/tutel README at 062df95). It has five products, since the input has no
+// gradient. By bytes it has bias and activation (r w each, backward r r w, and r for the bias) over
+// 4096, and the sum over the width (r) and its gradient (w) over 2048, 4 each.
 double tutel_samples_per_s(std::int64_t batch) {
   const GpuRates a100 = load_device("a100-40g").rates.value();
   const std::int64_t tokens = 1024 * batch;
@@ -227,8 +228,9 @@ TEST_CASE("kernel rates: TF32 products, the largest batch sets the share") {
   CHECK(tutel_samples_per_s(8) == Approx(970.4).epsilon(0.1));
 }
 
-// Rows in 16 bits of the profiled GPU, and of the H200, which is the same chip with another memory.
-// They are priced with the rates of the profile, its products at `kept` of the timed layers' level.
+// Returns the 16-bit rows of the profiled GPU, and of the H200, which is the same chip with another
+// memory. They are priced with the rates of the profile, its products at `kept` of the timed
+// layers' level.
 Groups rows_of_profile(double kept) {
   const csv::Table table = whole_models_table();
   GpuRates h100 = load_device(LAMBCAST_H100_PROFILE).rates.value();
@@ -239,7 +241,7 @@ Groups rows_of_profile(double kept) {
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const std::string device = table.text(i, "device"), use = table.text(i, "use");
     if ((device != "h100" && device != "h200") || table.text(i, "format") != "half") continue;
-    // The rows that set a share of the preset set the share of its memory, which profiles take.
+    // Rows that set a share of the preset also set the share of its memory, which profiles use.
     if (use != "held out" && use != "measured") continue;
     const double step = step_s(table, i, device == "h200" ? h200 : h100);
     groups[table.text(i, "group")].push_back(
@@ -252,7 +254,8 @@ double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// The share that products keep by one program alone: a step is as much longer as it is smaller.
+// Returns the share that products keep according to one program: a step is longer by the inverse of
+// the share.
 double kept_by(const std::string& group) {
   double kept = kept_in_training;
   for (int round = 0; round < 8; ++round)
@@ -265,13 +268,15 @@ TEST_CASE("kernel rates: a profile's rates meet two programs in the mean") {
   CHECK(groups.size() == 2);
   double sum = 0;
   for (const auto& [group, off] : groups) sum += mean_of(off);
-  CHECK(std::abs(sum / 2) < 0.005);  // a change of the constant by 0.01 moves it by 0.009
+  CHECK(std::abs(sum / 2) < 0.005);  // changing the constant by 0.01 changes it by 0.009
   for (const auto& [group, off] : groups)
     for (const double one : off) CHECK(std::abs(one) < 0.1);
 }
 
-// Each program is priced with the share that the other one keeps.
-TEST_CASE("kernel rates: held_out_of_profiles is what either program says of the other") {
+// Each program is priced with the share derived from the other one.
+TEST_CASE(
+    "kernel rates: held_out_of_profiles is the error of forecasting one program from the "
+    "other") {
   const std::string old = "llm-foundry H100", now = "PyTorch 2.11";
   double sum = 0;
   for (const auto& [priced, other] : {std::pair(old, now), std::pair(now, old)}) {

@@ -1,9 +1,10 @@
-// Products and attention by their shapes (models/device/matrix_product.h, attention_kernel.h)
-// against kernels that others measured one by one, on an A100 PCIe, a B200, a V100 and a T4.
+// Compares products and attention by their shapes (models/device/matrix_product.h,
+// attention_kernel.h) with published timings of single kernels on an A100 PCIe, a B200, a V100 and
+// a T4.
 //
-// One number of each GPU and format is taken from them: the level of its products, so that all
-// products together take the time that was measured. The shapes have no parameter of their own. The
-// V100's level in 16 bits is that of whole training steps, in which it is held back by its power.
+// One number per GPU and format is fitted: the level of its products, so that all products together
+// take the measured time. The shapes have no parameter of their own. The V100's level in 16 bits is
+// that of whole training steps, in which its power limits it.
 //
 //   build/validate/compute/kernel_shapes_test "[cases]"     prints errors by duration
 #include <fmt/format.h>
@@ -133,8 +134,8 @@ Errors errors_of(const std::vector<MeasuredKernel>& kernels, const std::string& 
           std::log(forecast_s / measured_s)};
 }
 
-// Short products of the B200 run before its clock gives way to its power limit, up to 40 % faster
-// than the level of the others; a training step keeps the GPU busy.
+// Short products of the B200 end before its power limit reduces the clock, so they run up to 40 %
+// faster than the level of the others; a training step keeps the GPU busy.
 TEST_CASE("kernel shapes: products of all shapes keep one level") {
   const std::vector<MeasuredKernel> products = kernels_of("products.csv", product_time);
   for (const auto& [gpu, least_s] : {std::pair("a100-pcie-80g", 0.0), std::pair("b200", 1e-3)}) {
@@ -147,8 +148,8 @@ TEST_CASE("kernel shapes: products of all shapes keep one level") {
   }
 }
 
-// In fp32 the V100 and the T4 multiply outside the matrix units. The T4 gives way to its limit of
-// 70 W by how long it ran.
+// In fp32 the V100 and the T4 multiply outside the matrix units. The T4's limit of 70 W reduces its
+// clock, depending on how long it has run.
 TEST_CASE("kernel shapes: products outside the matrix units keep one level") {
   const std::vector<MeasuredKernel> products = kernels_of("deepbench_products.csv", product_time);
   const Errors v100 = errors_of(products, "v100-16g", 0, "fp32");
@@ -160,8 +161,8 @@ TEST_CASE("kernel shapes: products outside the matrix units keep one level") {
     CHECK(std::abs(errors_of(products, "t4", 0, precision).level) < 0.05);
 }
 
-// Grouped products reached 0.96 (A100) and 0.86 (B200) of a single one; whole steps gave
-// grouped_share. Attention by itself is slower than the papers and whole steps say.
+// Grouped products reached 0.96 (A100) and 0.86 (B200) of a single one; grouped_share comes from
+// whole steps. Single attention kernels are slower than the papers and whole steps suggest.
 TEST_CASE("kernel shapes: grouped products and attention keep the level within a quarter") {
   for (const char* gpu : {"a100-pcie-80g", "b200"}) {
     INFO(gpu);

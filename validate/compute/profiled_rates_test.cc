@@ -1,5 +1,5 @@
-// Rates of profiles (models/device/profiled_rates.h) against the layers that they timed, and the
-// intervals that they earn.
+// Compares rates of profiles (models/device/profiled_rates.h) with the layers that they timed, and
+// checks their intervals.
 #include "models/device/profiled_rates.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@
 namespace lambcast {
 namespace {
 
-// The H100's profile, as if the GPU had another name.
+// Returns the H100's profile with another GPU name.
 Device profile_named(const std::string& gpu) {
   std::string text = read_file(LAMBCAST_H100_PROFILE);
   const std::string name = "NVIDIA H100 80GB HBM3";
@@ -37,7 +37,7 @@ TEST_CASE("profiled rates: a GPU finds its preset by a word of its name") {
   CHECK_FALSE(preset_of_gpu("emulated device", large));
 }
 
-// One level over six layers: the small ones were timed at higher clocks than the largest.
+// All six layers have one level; the small ones were timed at higher clocks than the largest.
 TEST_CASE("profiled rates: timed layers come back by their shape") {
   const Device profile = profile_named("NVIDIA H100 80GB HBM3");
   const std::vector<double> errors = errors_of_layers(profile);
@@ -47,7 +47,7 @@ TEST_CASE("profiled rates: timed layers come back by their shape") {
   CHECK(std::abs(errors[5]) < 0.05);  // GPT-3
 }
 
-TEST_CASE("profiled rates: each number says what was timed") {
+TEST_CASE("profiled rates: each number states what was timed") {
   const Device profile = profile_named("NVIDIA H100 80GB HBM3");
   const GpuRates& rates = profile.rates.value();
   const Device preset = load_device("h100");
@@ -57,15 +57,15 @@ TEST_CASE("profiled rates: each number says what was timed") {
   CHECK(half.share.value == Approx(preset.rates->of(MatrixFormat::half).share.value).epsilon(0.1));
   CHECK(rates.kernel_start.provenance.kind == Kind::fitted);
   CHECK(rates.kernel_start.value.us() == Approx(4).epsilon(0.1));
-  // Not timed: fp8, single precision, memory as frameworks use it.
+  // Not part of the profile: fp8, single precision, memory as frameworks use it.
   for (const MatrixFormat format : {MatrixFormat::fp8, MatrixFormat::single})
     CHECK(rates.of(format).share == preset.rates->of(format).share);
   CHECK(rates.memory.provenance == preset.rates->memory.provenance);
   CHECK_FALSE(profile_named("NVIDIA GeForce RTX 4090").rates);
 }
 
-// A profile of products alone, each as long as its shape takes at `share` of the H100's peak, and
-// the first one of each three twice as long if it is `spoilt`.
+// Returns a profile of products only, each taking the time of its shape at `share` of the H100's
+// peak. If `spoilt`, the first of every three takes twice as long.
 std::string profile_of_products(double share, const std::string& format, const std::string& gpu,
                                 bool spoilt = false) {
   GpuRates rates = load_device("h100").rates.value();
@@ -82,7 +82,7 @@ std::string profile_of_products(double share, const std::string& format, const s
       const bool longer = spoilt && is_held_back(time_us.size());
       time_us.push_back((longer ? 2 : 1) * product_cost(product, rates).duration.us());
     }
-  // A copy of one element sets the start of a kernel, 4 us.
+  // The copy of one element sets the start time of a kernel, 4 us.
   return fmt::format(R"([device]
 name = {{ value = "{}", kind = "measured", source = "a profile" }}
 memory_capacity = "80 GB"
@@ -127,7 +127,8 @@ TEST_CASE("profiled rates: timed products set the share of their format, with a 
     }
 }
 
-TEST_CASE("profiled rates: products that were held back set no rate, and their error is printed") {
+TEST_CASE(
+    "profiled rates: products that were slowed down set no rate, and their error is printed") {
   const std::string gpu = "NVIDIA H100 80GB HBM3";
   const std::string clean = profile_of_products(0.7, "fp16", gpu);
   const std::string spoilt = profile_of_products(0.7, "fp16", gpu, true);
@@ -143,7 +144,7 @@ TEST_CASE("profiled rates: products that were held back set no rate, and their e
   CHECK_THAT(held_back_lines(spoilt)[0], Catch::Matchers::Contains("median error 69.3 %"));
 }
 
-TEST_CASE("profiled rates: products that cannot be are refused by their key") {
+TEST_CASE("profiled rates: impossible products are refused by their key") {
   const auto refused = [](const std::string& from, const std::string& to) {
     std::string text = profile_of_products(0.7, "fp16", "NVIDIA H100");
     text.replace(text.find(from), from.size(), to);
@@ -161,7 +162,7 @@ TEST_CASE("profiled rates: products that cannot be are refused by their key") {
   CHECK_THAT(refused("clock_mhz = 1980\n", ""), Contains("clock_mhz"));
 }
 
-// The share of a GPU whose preset takes another GPU's is measured by a profile.
+// A profile replaces the share of a GPU whose preset assumes another GPU's.
 TEST_CASE("profiled rates: a profile narrows where the preset assumes its share") {
   const double of_profile = rates_width(held_out_of_profiles).log;
   int narrowed = 0;
@@ -175,7 +176,7 @@ TEST_CASE("profiled rates: a profile narrows where the preset assumes its share"
     ++narrowed;
   }
   CHECK(narrowed >= 5);
-  // Two programs support no more than the sources of the H100's preset do.
+  // Two programs are no stronger evidence than the sources of the H100's preset.
   CHECK(of_profile < 1.1 * rates_width(load_device("h100").rates->held_out).log);
 }
 

@@ -22,7 +22,7 @@ COLUMNS = ("id,group,device,use,block,layers,hidden,heads,kv_heads,ffn,vocab,seq
            "tensor_parallel,sequence_parallel,context_parallel,stages,chunks,micro_batches,dropout,"
            "head_share,format,attention,fusion,repeated,fp32_gradients,measured_ms")
 MASKED = 0.15  # of an encoder's positions, those that its head sees
-# block, layers, hidden, heads, kv_heads, ffn, vocab, then (seq_len, micro_batch, compiled too).
+# (block, layers, hidden, heads, kv_heads, ffn, vocab), then (seq_len, micro_batch, whether compiled too).
 MODELS = {
     "gpt 1.3B": (("gpt", 24, 2048, 16, 16, 8192, 50304),
                  ((2048, 8, True), (2048, 2, False), (8192, 2, False))),

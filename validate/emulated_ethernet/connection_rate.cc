@@ -1,7 +1,7 @@
-// Preloaded into MPI ranks: every TCP connection sends at most CONNECTION_RATE bytes per second, as
-// providers cap them (AWS: 5 Gbit/s each outside a placement group).
+// Preloaded into MPI ranks, it limits every TCP connection to CONNECTION_RATE bytes per second,
+// like the limits of providers (AWS: 5 Gbit/s each outside a placement group).
 //
-// Linux paces a socket by itself (SO_MAX_PACING_RATE, net/ipv4/tcp_output.c).
+// Linux itself paces a socket (SO_MAX_PACING_RATE, net/ipv4/tcp_output.c).
 #include <dlfcn.h>
 #include <sys/socket.h>
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The emulated Ethernet carries real TCP at its rate, and nothing of it stays behind. Exit code 77
-# (skipped, with the reason) without root, network namespaces or mpirun.
+# Checks that the emulated Ethernet has the rate of real TCP, and that nothing of it remains. Exit code 77 (skipped,
+# with the reason) without root, network namespaces or mpirun.
 #
 #   ethernet_test.sh PROGRAM YIELD_SLEEP
 set -euo pipefail
@@ -12,10 +12,9 @@ fail() { echo "FAILED: $1"; exit 1; }
 reason=$("$ethernet" check 2>&1) || { echo "skipped: $reason"; exit 77; }
 command -v mpirun > /dev/null || { echo "skipped: there is no mpirun"; exit 77; }
 
-# A ring over n hosts moves 2(n-1)/n of the size through each port, at 100 Mbit/s less headers:
-# 1448 bytes of data in 1538 on the wire and 16 counted fields less, so 94 to 96 %. Lower bound
-# that no real link can beat: 100 Mbit/s itself, less the 16 kB burst that a port lets pass. Upper
-# bound: three times that, for a machine that is busy with other things.
+# A ring over n hosts moves 2(n-1)/n of the size through each port, at 100 Mbit/s minus headers: 1448 bytes of data in
+# 1538 on the wire, minus 16 counted fields, so 94 to 96 %. Lower bound, which no real link can beat: 100 Mbit/s itself,
+# minus the 16 kB burst that a port lets pass. Upper bound: three times that, since the machine may be busy.
 export OMPI_MCA_coll_tuned_use_dynamic_rules=1 OMPI_MCA_coll_tuned_allreduce_algorithm=4
 for hosts in 2 4; do
   table=$("$ethernet" with $hosts 100mbit "$program" --backend mpi --op all_reduce -b 256K -e 1M -f 4 -n 3 -a 3 \
@@ -28,7 +27,7 @@ for hosts in 2 4; do
   } END { exit bad }' <<< "$table" || fail "$hosts hosts: a time that 100 Mbit/s does not explain"
 done
 
-# Killed without a chance to clean up, its namespaces go when the next one comes up.
+# After a kill without clean-up, its namespaces are removed when the next network comes up.
 "$ethernet" with 2 100mbit sleep 60 > /dev/null 2>&1 &
 victim=$!
 for _ in $(seq 50); do
@@ -44,7 +43,7 @@ ip netns list | grep -q "^lcnet-with$victim-" && fail "a killed network was not 
 "$ethernet" down "$name"
 ip netns list | grep -q "^$name-" && fail "down left something behind"
 
-# A shallow queue of the switch loses packets where three hosts send to one at once.
+# A shallow queue of the switch loses packets if three hosts send to one at once.
 name=$(PORT_QUEUE=4kb "$ethernet" up 4 100mbit)
 export OMPI_MCA_coll_tuned_alltoall_algorithm=1
 "$ethernet" run "$name" "$program" --backend mpi --op all_to_all -b 1M -e 1M -n 2 -w 0 > /dev/null 2>&1 ||
@@ -52,7 +51,7 @@ export OMPI_MCA_coll_tuned_alltoall_algorithm=1
 tc -n "$name-sw" -s qdisc show dev p0 | grep -q 'dropped [1-9]' || fail "nothing lost over a queue of 4 kB"
 "$ethernet" down "$name"
 
-# Mistakes are one sentence and exit code 2.
+# A usage error prints one sentence; the exit code is 2.
 for wrong in "up 1 100mbit" "up 2 fast" "run nowhere true" "up 2"; do
   code=0
   # shellcheck disable=SC2086

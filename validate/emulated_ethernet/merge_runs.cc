@@ -1,4 +1,4 @@
-// merge_runs FILE.csv...: separate runs of one measurement as one table, on stdout.
+// merge_runs FILE.csv...: merges separate runs of one measurement into one table on stdout.
 #include <cstdio>
 #include <fstream>
 #include <iostream>

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `down` ends what runs in the network of exactly that name and nothing else. Runs without root: a
-# stand-in for ip(8) lists namespaces of ours and of strangers, each with one process of this test.
+# Checks that `down` ends only the processes in the network of exactly that name. Runs without root: a fake ip(8) lists
+# namespaces of this and of other programs, each with one process of this test.
 set -euo pipefail
 ethernet=$(dirname "$(readlink -f "$0")")/emulated-ethernet
 fail() { echo "FAILED: $1"; exit 1; }
@@ -40,7 +40,7 @@ populate
   fail "down leaves namespaces of its own"
 for ns in "${people[@]}"; do alive "$ns" || fail "down lcnet-up7 ended $ns"; done
 
-# Neither patterns nor prefixes nor an empty variable are names.
+# Patterns, prefixes and an empty variable are not names.
 populate
 for name in "" lcnet lcnet-up 'lcnet.*' '.' 'lcnet-up7-h0' 'lcnet-up7 blue' '*' '-n' "lcnet-up7
 blue"; do

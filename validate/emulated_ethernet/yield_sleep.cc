@@ -3,14 +3,14 @@
 // An idle Open MPI rank polls and yields (mpi_yield_when_idle 1). With more ranks than cores the
 // pollers keep the cores from the kernel's packet processing and from the one rank that has work:
 // a 1 kB all-reduce of 8 ranks on 2 cores takes 6 to 25 ms. Asleep they leave the cores free. The
-// price is up to one sleep per step of a collective.
+// cost is up to one sleep per step of a collective.
 #include <sys/prctl.h>
 
 #include <ctime>
 
 namespace {
 
-// Timers of ordinary processes may be 50 us late; this sets 1 us.
+// Timers of ordinary processes may be 50 us late; this sets the slack to 1 us.
 int make_timers_precise() { return prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0); }
 
 }  // namespace

@@ -11,12 +11,12 @@
 namespace lambcast::validate {
 namespace {
 
-// Benchmarks, under today's names and those of the first releases.
+// Benchmarks, under their current names and those of the first releases.
 struct BenchTest {
   std::string_view name;
   Operation operation;
-  bool size_per_rank;  // what one rank puts in is printed; the total is n of it
-  double counted;      // the throughput is that of so many times the total
+  bool size_per_rank;  // whether the printed size is one rank's input; the total is n times it
+  double counted;      // how many times the total the throughput counts
 };
 
 constexpr std::array<BenchTest, 7> bench_tests{{
@@ -29,7 +29,7 @@ constexpr std::array<BenchTest, 7> bench_tests{{
     {"broadcast", Operation::broadcast, false, 1},
 }};
 
-// The number behind a word: 8 of "on 8 devices", 2 of "nnodes=2,".
+// Returns the number after a word: 8 of "on 8 devices", 2 of "nnodes=2,".
 std::optional<int> number_behind(std::string_view line, std::string_view word) {
   const std::size_t at = line.find(word);
   if (at == std::string_view::npos) return {};
@@ -39,7 +39,7 @@ std::optional<int> number_behind(std::string_view line, std::string_view word) {
   return static_cast<int>(*number);
 }
 
-// "8501054668x4": elements and the bytes of one. Nothing where a word is none.
+// Returns the bytes of "8501054668x4" (elements and bytes per element); nothing for any other word.
 std::optional<double> bytes_of(std::string_view description) {
   const std::size_t by = description.find('x');
   if (by == std::string_view::npos) return {};
@@ -73,7 +73,7 @@ class BenchReader {
       begin(line, number);
     } else if (test_ != nullptr && contains(line, "Size (Bytes)")) {
       raw_ = contains(line, "Duration (us)");
-      unit_ = contains(line, "BusBW (GBps)") ? 1 : 1.0 / 8;  // else Gbps
+      unit_ = contains(line, "BusBW (GBps)") ? 1 : 1.0 / 8;  // otherwise Gbps
       in_table_ = true;
     } else if (in_table_) {
       read_row(words_of(line), number);
@@ -91,7 +91,8 @@ class BenchReader {
     start_line_ = number;
   }
 
-  // Launchers put names before a row, and log between rows: it is found by its description.
+  // Launchers write names before a row and messages between rows, so a row is found by its
+  // description.
   void read_row(const std::vector<std::string_view>& words, int number) {
     std::size_t at = 0;
     while (at < words.size() && !bytes_of(words[at])) ++at;
@@ -157,7 +158,7 @@ class BenchReader {
   std::optional<int> nodes_;
   int start_line_ = 0;
   bool in_table_ = false, raw_ = false;
-  double unit_ = 1;  // GB/s
+  double unit_ = 1;  // factor from printed bandwidths to GB/s
   std::vector<Row> rows_;
   std::vector<PrintedBandwidth> printed_;
   std::vector<Measurement> found_;

@@ -1,4 +1,4 @@
-// Sample logs in this folder: the formats are exact, the figures invented.
+// Sample logs in this folder: the formats are exact, the numbers invented.
 #pragma once
 
 #include <fstream>
@@ -16,7 +16,7 @@ inline std::string fixture(const std::string& name) {
   return text.str();
 }
 
-// The text with its first `from` replaced.
+// Returns the text with the first occurrence of `from` replaced.
 inline std::string with(std::string text, const std::string& from, const std::string& to) {
   const std::size_t at = text.find(from);
   if (at == std::string::npos) throw std::runtime_error("the fixture holds no " + from);

@@ -20,7 +20,7 @@ std::string other_gpu(const Measurement& measurement, std::string_view device) {
       std::ranges::find(measurement.notes, "gpu", &std::pair<std::string, std::string>::first);
   const std::string model = in_capitals(device.substr(0, device.find('-')));
   if (note == measurement.notes.end() || model.empty()) return {};
-  // "H200" stands in "GH200" too, which is no other GPU to a network.
+  // "GH200" contains "H200"; for a network it is the same GPU.
   return in_capitals(note->second).find(model) == std::string::npos ? note->second : "";
 }
 

@@ -1,4 +1,4 @@
-// The GPU that a log names, next to that of a description.
+// Compares the GPU named in a log with that of a description.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace lambcast::validate {
 
-// The GPU of the log if it is another model than the device `device` ("h100", "a100-80g"); empty if
-// it is the same, or if the log names none.
+// Returns the GPU of the log if its model differs from the device `device` ("h100", "a100-80g").
+// Empty if it is the same, or if the log names none.
 std::string other_gpu(const Measurement& measurement, std::string_view device);
 
 }  // namespace lambcast::validate

@@ -15,7 +15,7 @@ namespace {
 struct ImbTest {
   std::string_view name;
   Operation operation;
-  bool size_per_rank;  // a block is printed; the total is n blocks
+  bool size_per_rank;  // whether a block is printed; the total is n blocks
 };
 
 constexpr std::array<ImbTest, 8> imb_tests{{
@@ -67,7 +67,8 @@ class ImbReader {
     }
   }
 
-  // "#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]", or "t[usec]" of two processes.
+  // Reads the line "#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]", or "t[usec]" for two
+  // processes.
   void read_columns(const std::vector<std::string_view>& words, int number) {
     if (test_ == nullptr) return;
     if (words.size() < 3 || words[1] != "#repetitions") fail("columns are not known", number);
@@ -77,7 +78,7 @@ class ImbReader {
     in_table_ = true;
   }
 
-  // A blank line, or any line that is no row, ends the table.
+  // A line that is not a row, such as a blank one, ends the table.
   void read_row(const std::vector<std::string_view>& words, int number) {
     if (words.empty() || !as_integer(words[0])) {
       in_table_ = false;

@@ -1,5 +1,5 @@
-// Every importer against every fixture, and against thousands of broken copies of it: for any text,
-// an importer returns sound tables or throws Error.
+// Feeds every fixture, and thousands of damaged copies, to every importer. For any text an importer
+// must return valid tables or throw Error.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -21,7 +21,7 @@ std::vector<std::string> fixtures() {
   return names;
 }
 
-// Pieces that break parsers: wrong types, limits of numbers, half-known words, stray bytes.
+// Text that often breaks parsers: wrong types, extreme numbers, partial keywords, stray bytes.
 const std::vector<std::string> kPieces{"nan",
                                        "-1",
                                        "1e999",
@@ -70,7 +70,7 @@ std::string broken(std::string text, std::mt19937& random) {
       case 4:
         text.replace(at, 1 + below(6), kPieces[below(kPieces.size())]);
         break;
-      default: {  // a line lost
+      default: {  // delete a line
         const std::size_t end = text.find('\n', at);
         text.erase(at, end == std::string::npos ? end : end - at + 1);
       }
@@ -102,7 +102,7 @@ int feed_all(const std::string& text, const ImportHints& hints) {
         if (!is_sound(m)) FAIL("an unsound table out of:\n" << text);
       }
     } catch (const Error&) {
-      // Refused, as it should be. Anything else escapes and fails the test.
+      // An Error is the expected result. Anything else is not caught and fails the test.
     }
   }
   return accepted;
@@ -127,7 +127,8 @@ TEST_CASE("no text makes an importer fail otherwise than with Error") {
       ++fed;
     }
   }
-  // The edits must reach both sides: harmless ones accepted, harmful ones refused by all.
+  // The edits must lead to both results: some texts are accepted, many are rejected by all
+  // importers.
   CHECK(accepted > fed / 10);
   CHECK(accepted < 2 * fed);
 }

@@ -23,8 +23,8 @@ void check_bandwidths(const csv::Table& table, const Measurement& m) {
     check_algbw(m.rows[i].size.value(), table.text(i, "time_us"), algbw,
                 {table.name, table.lines[i], {}});
     if (!table.has("busbw_GBps") || table.text(i, "busbw_GBps").empty()) continue;
-    // Tables put together by hand have one of them from the time as printed, which is rounded
-    // before the bandwidth is.
+    // In tables edited by hand, one bandwidth may come from the printed time, which was rounded
+    // before.
     const double of_time = rounding_of(table.text(i, "time_us")) / table.number(i, "time_us");
     const double rate = table.number(i, "algbw_GBps"), bus = table.number(i, "busbw_GBps");
     const double printed_to =
@@ -34,7 +34,7 @@ void check_bandwidths(const csv::Table& table, const Measurement& m) {
   check_ratio(m.operation, m.ranks, printed, table.name);
 }
 
-// Other JSON (a DeepSpeed file, a forecast) is no broken log of iperf3.
+// Other JSON (a DeepSpeed file, a forecast) is not a damaged log of iperf3.
 std::vector<Measurement> import_other_json(std::string_view text, std::string_view name,
                                            const ImportHints& hints) {
   const std::string file(name);
@@ -45,7 +45,7 @@ std::vector<Measurement> import_other_json(std::string_view text, std::string_vi
              "what nccl-tests -J, iperf3 -J and lambcast measure --format json write");
 }
 
-// Hints fill in what our CSV leaves out; what contradicts it is refused.
+// Hints fill in what the project's CSV leaves out; a contradicting hint is rejected.
 std::vector<Measurement> import_csv(std::string_view text, std::string_view name,
                                     const ImportHints& hints) {
   const std::string file(name);

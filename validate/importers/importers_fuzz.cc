@@ -1,4 +1,4 @@
-// Logs of other tools, by the importer that recognises them and by every one.
+// Parses logs of other tools, by the importer that recognises them and by every importer.
 #include "sim/base/fuzz_target.h"
 #include "validate/importers/importers.h"
 

@@ -83,8 +83,9 @@ TEST_CASE("IMB: every table of a log is one of so many processes, size 0 is left
       import_imb(text + with(with(text, "Allreduce\n# #", "Alltoall\n# #"), "= 144", "= 16"), "f");
   REQUIRE(two.size() == 2);
   CHECK(two[1].operation == Operation::all_to_all);
-  CHECK(two[1].rows[0].size.value() == 8 * 16);  // a block printed, n of them sent
-  // Operations outside the model may appear next to others; alone they are no table of ours.
+  CHECK(two[1].rows[0].size.value() == 8 * 16);  // a block is printed, and n of them are sent
+  // Operations outside the model may appear next to others, but a log with only such operations has
+  // no table.
   const std::string other = with(text, "Allreduce\n# #", "Exchange\n# #");
   CHECK(import_imb(other + text, "f").size() == 1);
   CHECK_THAT(refusal(import_imb, other), Catch::StartsWith("f: holds no table"));
@@ -92,7 +93,7 @@ TEST_CASE("IMB: every table of a log is one of so many processes, size 0 is left
              Catch::StartsWith("f: holds no table"));
 }
 
-TEST_CASE("IMB: what contradicts the log, or is none, is refused with its line") {
+TEST_CASE("IMB: a contradictory log or hint is refused with its line") {
   const std::string text = fixture("imb_allreduce.txt");
   CHECK(refusal(import_imb, text, ranks(8)) == "f:22: is a table of 144 processes, not of 8");
   CHECK(refusal(import_imb, with(text, "8.73        20.20", "28.73        20.20")) ==
@@ -105,7 +106,7 @@ TEST_CASE("IMB: what contradicts the log, or is none, is refused with its line")
         "f:22: this table does not say its #processes");
 }
 
-TEST_CASE("ds_bench: bytes by the description, an all-gather's of all ranks, pt2pt passed over") {
+TEST_CASE("ds_bench: bytes by the description, an all-gather's of all ranks, pt2pt is skipped") {
   const std::string text = fixture("deepspeed_bench.txt");
   const auto all = import_measurements(text, "f");
   REQUIRE(all.size() == 2);
@@ -120,7 +121,7 @@ TEST_CASE("ds_bench: bytes by the description, an all-gather's of all ranks, pt2
   CHECK(all[0].rows[2].time.us() == Approx(103910));
   CHECK(all[1].operation == Operation::all_gather);
   CHECK(all[1].rows[0].size.value() == 8 * 0x1p20);
-  // With --raw and --bw-unit GBps, under the names of the first releases.
+  // Output with --raw and --bw-unit GBps, under the names of the first releases.
   const auto raw = import_deepspeed_bench(
       "---- Performance of alltoall on 4 devices ----\n"
       "Size (Bytes)  Description  Duration (us)  Throughput (GBps)  BusBW (GBps)\n"
@@ -130,7 +131,7 @@ TEST_CASE("ds_bench: bytes by the description, an all-gather's of all ranks, pt2
   CHECK(raw[0].rows[0].time.us() == Approx(172.352));
 }
 
-TEST_CASE("ds_bench: what contradicts itself is refused with its line") {
+TEST_CASE("ds_bench: a contradictory log is refused with its line") {
   const std::string text = fixture("deepspeed_bench.txt");
   const auto refused = [&](const char* from, const char* to) {
     return refusal(import_deepspeed_bench, with(text, from, to));
@@ -176,7 +177,7 @@ TEST_CASE("broken OSU tables are refused with their line") {
   CHECK(refusal(import_osu, good, gather) == "f:3: is a table of all_reduce, not of all_gather");
 }
 
-TEST_CASE("iperf3: what the receiver got, and how many streams it took") {
+TEST_CASE("iperf3: bytes of the receiver, and the number of streams") {
   const auto all = import_iperf3(fixture("iperf3_single.json"), "f");
   CHECK(all[0].operation == Operation::stream);
   CHECK(all[0].rows[0].size.value() == 11766890496.0);
@@ -187,7 +188,7 @@ TEST_CASE("iperf3: what the receiver got, and how many streams it took") {
   CHECK(four[0].streams == 4);
 }
 
-TEST_CASE("iperf3: tests that do not show what a NIC carries are refused") {
+TEST_CASE("iperf3: tests that do not show the rate of a NIC are refused") {
   const std::string good = fixture("iperf3_single.json");
   CHECK_THAT(refusal(import_iperf3, with(good, "\"target_bitrate\": 0", "\"target_bitrate\": 9")),
              Catch::Contains("limits the rate (-b)"));
@@ -262,7 +263,7 @@ TEST_CASE("broken perftest tables are refused with their line") {
              Catch::Contains("f:23: does not read 'bytes iterations ...'"));
 }
 
-TEST_CASE("the format is told by the content") {
+TEST_CASE("the format is recognised by the content") {
   const auto kind = [](const std::string& name, const ImportHints& hints = {}) {
     return import_measurements(fixture(name), name, hints).front().provenance.source;
   };
@@ -278,8 +279,9 @@ TEST_CASE("the format is told by the content") {
 
 TEST_CASE("every importer has a fixture that it is known by") {
   for (const Importer& importer : importers()) {
-    if (importer.words.empty() || importer.words == "size_bytes,time_us") continue;  // ours
-    if (importer.words == "] Interval ") continue;  // refused: iperf3 without -J
+    // the project's CSV
+    if (importer.words.empty() || importer.words == "size_bytes,time_us") continue;
+    if (importer.words == "] Interval ") continue;  // iperf3 without -J is rejected
     INFO(importer.words);
     bool read = false;
     for (const auto& file : std::filesystem::directory_iterator(LAMBCAST_FIXTURES)) {
@@ -329,7 +331,7 @@ TEST_CASE("the bandwidths of a CSV belong to its times and ranks") {
         "size_bytes,time_us,algbw_GBps,busbw_GBps\n{}",
         count, rows);
   };
-  // 16 ranks: 2 * 15 / 16 = 1.875.
+  // With 16 ranks the ratio is 2 * 15 / 16 = 1.875.
   const char* good = "1048576,100,10.49,19.66\n4194304,200.0,20.97,39.32\n";
   CHECK(import_measurements(table("16", good), "f").front().rows.size() == 2);
   CHECK(refusal(import_measurements, table("8", good)) ==
@@ -338,14 +340,14 @@ TEST_CASE("the bandwidths of a CSV belong to its times and ranks") {
   CHECK(refusal(import_measurements,
                 table("16", "1048576,100,10.49,19.66\n4194304,0.200,20.97,39.32\n")) ==
         "f:5: size / time is 20971.52 GB/s but algbw says 20.97: the columns do not line up");
-  // As rounded as tables are published: a coarse time, bandwidths of one digit, none at all.
+  // Rounding as in published tables: a coarse time, bandwidths of one digit, no bandwidths.
   for (const char* rows :
        {"8,29,0.00,0.00\n", "1024,24.6,0.04,0.08\n", "1048576,1e2,10,20\n", "1048576,100,,\n",
         "1048576,100,10.5,\n", "8388608,151.6,55.33,103.78\n",
-        // algbw of the printed time, busbw of the exact one: three roundings between them.
+        // algbw from the printed time and busbw from the exact one, so three roundings apart.
         "262144,61.9,4.23,7.95\n"})
     CHECK(import_measurements(table("16", rows), "f").front().rows.size() == 1);
-  // Columns may be missing, and a word is no bandwidth.
+  // Columns may be missing; a word is not a bandwidth.
   CHECK(import_measurements("# collective: all_reduce\n# ranks: 8\nsize_bytes,time_us,algbw_GBps\n"
                             "1048576,100,10.5\n",
                             "f")
@@ -355,7 +357,7 @@ TEST_CASE("the bandwidths of a CSV belong to its times and ranks") {
              Catch::StartsWith("f:4"));
 }
 
-TEST_CASE("every table that ships inside passes, and none with its times a thousandth") {
+TEST_CASE("every table that ships inside passes, and none with its times divided by a thousand") {
   int tables = 0;
   for (const auto& entry :
        std::filesystem::directory_iterator(LAMBCAST_FIXTURES "/../../replay/collectives")) {
@@ -385,13 +387,13 @@ TEST_CASE("JSON that is no table is named as such") {
                Catch::StartsWith("f: is JSON, but no table of measurements (allowed: "));
 }
 
-TEST_CASE("a time that is none is refused with its line") {
+TEST_CASE("an invalid time is refused with its line") {
   CHECK(refusal(import_measurements,
                 "# collective: all_gather\n# ranks: 8\nsize_bytes,time_us\n64,1e13\n") ==
         "f:4: time_us: 10000000000000 us is over 104 days");
 }
 
-TEST_CASE("in-place columns are asked of nccl-tests alone") {
+TEST_CASE("in-place columns can be chosen only for nccl-tests") {
   ImportHints hints = ranks(16);
   hints.in_place = true;
   const std::string csv = "# collective: all_gather\n# ranks: 16\nsize_bytes,time_us\n64,5\n";
@@ -402,14 +404,15 @@ TEST_CASE("in-place columns are asked of nccl-tests alone") {
   }
 }
 
-TEST_CASE("the ratio tells the ranks only where rounding allows") {
-  // 256 ranks at 100.00 GB/s: 199.22 is 1.9922 +- 0.0002; 255 has 1.99216, 256 1.99219: no.
+TEST_CASE("the ratio determines the ranks only where rounding allows") {
+  // 256 ranks at 100.00 GB/s: 199.22 means 1.9922 +- 0.0002, which fits both 255 ranks (1.99216)
+  // and 256 (1.99219).
   CHECK_FALSE(ranks_from_ratio(Operation::all_reduce, {{100, 199.22, 0.005, 1}}));
   CHECK(ranks_from_ratio(Operation::all_reduce, {{100, 175, 0.005, 1}}) == 8);
   CHECK(ranks_from_ratio(Operation::all_gather, {{100, 87.5, 0.005, 1}}) == 8);
   CHECK_FALSE(ranks_from_ratio(Operation::broadcast, {{100, 100, 0.005, 1}}));
   CHECK_FALSE(ranks_from_ratio(Operation::all_reduce, {{0.01, 0.02, 0.005, 1}}));
-  // 2(n-1)/n is 1.5 at 4 ranks and 1.6 at 5: nothing has 1.55.
+  // 2(n-1)/n is 1.5 for 4 ranks and 1.6 for 5; no number of ranks gives 1.55.
   CHECK(ranks_from_ratio(Operation::all_reduce, {{100, 160, 0.005, 1}}) == 5);
   CHECK_FALSE(ranks_from_ratio(Operation::all_reduce, {{100, 155, 0.005, 1}}));
 }

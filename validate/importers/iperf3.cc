@@ -17,7 +17,7 @@ bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
-// Throws Error for a test that does not show what a NIC carries in one direction.
+// Throws Error for a test that does not show the rate of a NIC in one direction.
 void check_path(const json& start, const json& test, const std::string& file) {
   const auto above_zero = [](const json& in, const char* key) {
     const auto value = in.find(key);

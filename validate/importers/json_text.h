@@ -1,4 +1,4 @@
-// JSON of other tools, read with errors that name the place.
+// Reads JSON of other tools; errors name the place.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,14 +7,14 @@
 
 namespace lambcast::validate {
 
-// Throws Error with file, line and what the parser says.
+// Throws Error with file, line and the parser's message.
 nlohmann::json parse_json(std::string_view text, const std::string& file);
 
-// The member `key` of an object; throws Error naming `path` when it is not there.
+// Returns the member `key` of an object; throws Error naming `path` if it is missing.
 const nlohmann::json& member(const nlohmann::json& object, const char* key, const std::string& file,
                              const std::string& path);
 
-// The same as a finite number of at least 0.
+// Returns the member as a finite number of at least 0.
 double number_in(const nlohmann::json& object, const char* key, const std::string& file,
                  const std::string& path);
 

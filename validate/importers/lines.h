@@ -1,4 +1,4 @@
-// Lines, words and numbers of a log.
+// Splits a log into lines, words and numbers.
 #pragma once
 
 #include <fmt/format.h>
@@ -43,7 +43,7 @@ inline std::vector<std::string_view> words_of(std::string_view text) {
   return words;
 }
 
-// The whole word as a finite number.
+// Returns the word as a finite number if all of it is one.
 inline std::optional<double> as_number(std::string_view word) {
   double value = 0;
   const auto [end, status] = std::from_chars(word.data(), word.data() + word.size(), value);
@@ -51,7 +51,7 @@ inline std::optional<double> as_number(std::string_view word) {
   return value;
 }
 
-// The whole word as a whole number.
+// Returns the word as a whole number if all of it is one.
 inline std::optional<std::int64_t> as_integer(std::string_view word) {
   std::int64_t value = 0;
   const auto [end, status] = std::from_chars(word.data(), word.data() + word.size(), value);
@@ -59,7 +59,7 @@ inline std::optional<std::int64_t> as_integer(std::string_view word) {
   return value;
 }
 
-// Half a unit in the last digit of a printed number: 0.005 for "12.34", 5e4 for "2.1e+06".
+// Returns half a unit in the last digit of a printed number: 0.005 for "12.34", 5e4 for "2.1e+06".
 inline double rounding_of(std::string_view word) {
   const std::size_t exponent = word.find_first_of("eE");
   const std::string_view mantissa = word.substr(0, exponent);
@@ -75,7 +75,8 @@ inline double rounding_of(std::string_view word) {
   return 0.5 * std::pow(10.0, power - decimals);
 }
 
-// A time as printed, in microseconds. Throws Error when it is below a picosecond or above 104 days.
+// Returns a printed time in microseconds. Throws Error if it is below a picosecond or above 104
+// days.
 inline Duration time_of(double us, const std::string& file, int line) {
   if (us < 1e-6 || us > 9e12) fail_input({file, line, {}}, fmt::format("{} us is no time", us));
   return Duration::microseconds(us);

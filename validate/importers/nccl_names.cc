@@ -20,7 +20,7 @@ constexpr std::array<Named, 7> kPrograms{
      {"alltoall_perf", Operation::all_to_all},
      {"broadcast_perf", Operation::broadcast},
      {"sendrecv_perf", Operation::send_recv},
-     {"reduce_perf", Operation::reduce}}};  // after longer names
+     {"reduce_perf", Operation::reduce}}};  // must follow longer names
 
 constexpr std::array<std::string_view, 4> kNotModelled{"alltoallv_perf", "hypercube_perf",
                                                        "scatter_perf", "gather_perf"};
@@ -69,7 +69,7 @@ std::optional<Operation> operation_of_file(std::string_view file) {
   std::optional<Operation> found;
   for (const auto& [word, operation] : kFileNames) {
     if (!contains(bare, word)) continue;
-    if (found) return {};  // two names in one: no telling
+    if (found) return {};  // two names, so the collective is ambiguous
     found = operation;
   }
   return found;

@@ -40,7 +40,7 @@ std::string text_or(const Json& object, const char* key, const std::string& othe
   return found != object.end() && found->is_string() ? found->get<std::string>() : otherwise;
 }
 
-// Devices in the output of nccl-tests: with several GPUs in one process only the first is listed.
+// Devices in the output of nccl-tests. If one process has several GPUs, only the first is listed.
 struct Devices {
   std::map<double, int> groups;  // ranks of each communicator
   std::size_t count = 0;
@@ -69,7 +69,7 @@ Devices devices_of(const Json& json) {
 
 bool is_true(const Json& value) { return value == true || value == "true"; }
 
-// Settings whose times are not those of a training step.
+// Throws Error for settings whose times differ from those in a training step.
 void check_settings(const Json& json, const Devices& devices, const std::string& file) {
   const Json config = json.value("config", Json::object());
   if (config.is_object() && is_true(config.value("blocking_collectives", Json())))
@@ -88,14 +88,14 @@ void check_settings(const Json& json, const Devices& devices, const std::string&
                communicators_at_once(devices.groups.size(), devices.groups.begin()->second));
 }
 
-// Results of one data type, reduction and root, of growing sizes.
+// Results of one data type, reduction and root, with growing sizes.
 struct ResultTable {
   std::string data;
   std::vector<Row> rows;
   std::vector<PrintedBandwidth> printed;
 };
 
-// Appends one result; nccl-tests writes a null half where there is nothing.
+// Appends one result; nccl-tests writes null for a missing half.
 void read_result(const Json& result, const std::string& file, const std::string& path,
                  const ImportHints& hints, std::vector<ResultTable>& tables) {
   const std::string half = hints.in_place ? "in_place" : "out_of_place";

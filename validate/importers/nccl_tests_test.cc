@@ -54,9 +54,9 @@ TEST_CASE("the current format: operation, ranks, host and GPU from the header") 
   CHECK(m.ranks == 8);
   CHECK(m.nodes == 1);
   CHECK(m.gpus_per_node == 8);
-  REQUIRE(m.rows.size() == 9);  // 1 KiB to 64 MiB by 4
+  REQUIRE(m.rows.size() == 9);  // 1 KiB to 64 MiB, by factors of 4
   CHECK(m.rows.front().size.value() == 1024);
-  // The generator of the fixture: 25 us + 1.75 S / 340 GB/s, printed with two decimals.
+  // The fixture was generated as 25 us + 1.75 S / 340 GB/s, printed with two decimals.
   CHECK(m.rows.back().time.us() == Approx(25 + 1.75 * 67108864 / 340e3).margin(0.006));
   CHECK(m.notes[0] == std::pair<std::string, std::string>("gpu", "NVIDIA H100 80GB HBM3"));
   CHECK(m.notes[1].second == "float sum -1");
@@ -76,7 +76,7 @@ TEST_CASE("prefixes of mpirun, NCCL messages between and inside rows, size 0") {
   CHECK(m.ranks == 4);
   CHECK(m.nodes == 2);
   REQUIRE(m.rows.size() == 3);
-  CHECK(m.rows[0].size.value() == 65536);  // the row that NCCL wrote into
+  CHECK(m.rows[0].size.value() == 65536);  // NCCL wrote a message into this row
   CHECK(m.rows[0].time.us() == Approx(20.61));
 }
 
@@ -117,7 +117,7 @@ TEST_CASE("a CI log with time stamps, colours and a row that NCCL wrote into") {
   CHECK(m.rows[1].time.us() == Approx(43.68));
 }
 
-TEST_CASE("a word that is not understood is named with its line") {
+TEST_CASE("an unknown word is named with its line") {
   const std::string good = fixture("nccl_all_reduce.txt");
   CHECK(refusal(with(good, "float     sum", " fp4x     sum")) ==
         "log:18: 'fp4x' is no data type known");
@@ -127,7 +127,8 @@ TEST_CASE("a word that is not understood is named with its line") {
 
 TEST_CASE("the old format in Markdown under srun: no root, error instead of #wrong") {
   const std::string text = fixture("nccl_all_reduce_old.txt");
-  const Measurement m = one(text, "posts/allreduce-p3dn.md");  // operation from the file's name
+  // the operation comes from the file's name
+  const Measurement m = one(text, "posts/allreduce-p3dn.md");
   CHECK(m.operation == Operation::all_reduce);
   CHECK(m.ranks == 16);
   CHECK(m.nodes == 2);
@@ -140,7 +141,7 @@ TEST_CASE("the old format in Markdown under srun: no root, error instead of #wro
 TEST_CASE("without device lines the ranks come from busbw / algbw") {
   const Measurement m = one(fixture("nccl_alltoall_bare.txt"), "log");
   CHECK(m.operation == Operation::all_to_all);
-  CHECK(m.ranks == 32);  // 31/32 = 0.96875 is told from 30/31 and 32/33 at 47 GB/s
+  CHECK(m.ranks == 32);  // at 47 GB/s, 31/32 = 0.96875 can be distinguished from 30/31 and 32/33
   CHECK_FALSE(m.nodes);
   ImportHints hints;
   hints.nodes = 4;
@@ -158,7 +159,7 @@ TEST_CASE("per-iteration statistics become the spread") {
   const Measurement m = one(fixture("nccl_broadcast_iterations.txt"), "log");
   CHECK(m.operation == Operation::broadcast);
   REQUIRE(m.rows.size() == 3);
-  const double time = 12 + 1048576 / 20e3;  // the generator of the fixture
+  const double time = 12 + 1048576 / 20e3;  // the formula that generated the fixture
   CHECK(m.rows[0].time.us() == Approx(time).margin(0.006));
   CHECK(m.rows[0].spread->low.us() == Approx(0.97 * time).margin(0.006));
   CHECK(m.rows[0].spread->high.us() == Approx(1.2 * time).margin(0.006));
@@ -172,7 +173,7 @@ TEST_CASE("several tests in one log, and several types in one test, are several 
   CHECK(all[0].ranks == 8);
   CHECK(all[1].ranks == 2);
   CHECK(all[1].operation == Operation::broadcast);
-  // A row of another type ends the table, and so does a size that falls.
+  // A row of another type ends the table, and so does a smaller size.
   const std::string types =
       with(fixture("nccl_all_reduce.txt"), "4096     float", "4096      half");
   CHECK(import_nccl_tests_text(types, "log").size() == 3);
@@ -205,7 +206,7 @@ TEST_CASE("broken rows are refused with their line") {
   CHECK_THAT(refusal(with(good, "time   algbw", "cputime algbw")), Catch::Contains("CPU time"));
   CHECK_THAT(refusal(with(good, "Rank  3 Group  0", "Rank  x Group  0")),
              Catch::Contains("log:9: this device line does not read"));
-  // Reduced by a name that others hold too.
+  // The program is reduce_perf, whose name is part of longer ones.
   CHECK(one(with(fixture("nccl_broadcast_iterations.txt"), "broadcast_perf", "reduce_perf"), "log")
             .operation == Operation::reduce);
   CHECK(refusal(with(good, "all_reduce_perf", "hypercube_perf")).substr(0, 73) ==
@@ -222,15 +223,15 @@ TEST_CASE("the JSON of nccl-tests") {
   const auto all = import_nccl_tests_json(fixture("nccl_all_reduce.json"), "j");
   REQUIRE(all.size() == 1);
   CHECK(all[0].operation == Operation::all_reduce);
-  CHECK(all[0].ranks == 8);   // from the ratio: only the first of 8 GPUs is in `devices`
-  CHECK_FALSE(all[0].nodes);  // and the hosts are unknown
+  CHECK(all[0].ranks == 8);   // from the ratio, since `devices` has only the first of 8 GPUs
+  CHECK_FALSE(all[0].nodes);  // the hosts are unknown
   REQUIRE(all[0].rows.size() == 3);
   CHECK(all[0].rows[0].time.us() == Approx(25 + 1.75 * 1048576 / 340e3).margin(1e-5));
   for (const auto& [key, value] : all[0].notes)
     CHECK(value.find("never-read") == std::string::npos);
 }
 
-TEST_CASE("JSON of several data types is a table of each, and no mean") {
+TEST_CASE("JSON of several data types gives a table for each, and no mean") {
   std::string text = fixture("nccl_all_reduce.json");
   const std::size_t begin = text.find("{", text.find("\"results\"")), end = text.rfind("\n ]");
   const std::string rows = text.substr(begin, end - begin);
@@ -280,7 +281,7 @@ TEST_CASE("broken JSON is refused with line or key") {
              Catch::Contains("is not size / time"));
 }
 
-TEST_CASE("importers: a log of another GPU than the description's is told apart") {
+TEST_CASE("importers: a log of another GPU than the description's is recognised") {
   Measurement log;
   CHECK(other_gpu(log, "h100").empty());
   log.notes.emplace_back("gpu", "NVIDIA A100-SXM4-80GB");

@@ -16,7 +16,7 @@ namespace {
 
 using Words = std::vector<std::string_view>;
 
-// The text without the escape sequences that colour it; its lines stay.
+// Returns the text without colour escape sequences; its lines stay.
 std::string without_colours(std::string_view text) {
   std::string plain;
   while (!text.empty()) {
@@ -35,7 +35,7 @@ bool is_word_character(char c) {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
-// Returns the position of a header's '#': the first that ends no word.
+// Returns the position of a header's '#': the first '#' that is not inside a word.
 std::size_t header_start(std::string_view line) {
   std::size_t at = line.find('#');
   while (at != std::string_view::npos && at > 0 && is_word_character(line[at - 1])) {
@@ -59,12 +59,12 @@ std::string_view before_nccl_message(std::string_view line) {
 // The left half of a row: size, count, type and, where the version prints them, redop and root.
 struct Preamble {
   double size = 0;
-  std::string key;  // type, redop and root: a change starts another table
+  std::string key;  // type, redop and root; a change starts another table
   int line = 0;
 };
 
-// Returns the words from the two whole numbers before a type on: a row, or empty. Without a known
-// type, a reduction and four numbers after it identify the row.
+// Returns the words of a row, from the two whole numbers before a type on; empty if there is none.
+// Without a known type, a reduction and four numbers after it identify the row.
 Words row_in(const Words& words) {
   for (std::size_t i = 0; i + 2 < words.size(); ++i) {
     if (!as_integer(words[i]) || !as_integer(words[i + 1])) continue;
@@ -78,7 +78,7 @@ Words row_in(const Words& words) {
 
 bool is_body_word(std::string_view word) { return word == "N/A" || as_number(word).has_value(); }
 
-// The numbers at the end of a line where they can be those of a row, or empty.
+// Returns the numbers at the end of a line if they can be those of a row, else nothing.
 Words body_in(const Words& words) {
   const auto last = std::find_if_not(words.rbegin(), words.rend(), is_body_word);
   Words body(last.base(), words.end());
@@ -86,20 +86,20 @@ Words body_in(const Words& words) {
   return body;
 }
 
-// One run of one nccl-tests program: its header and the tables under it.
+// One run of an nccl-tests program: its header and the tables that follow.
 struct Run {
-  std::optional<Operation> operation;  // as the header states it
-  std::string program;                 // the text that names the program, and where it stands
+  std::optional<Operation> operation;  // as stated in the header
+  std::string program;                 // the text that names the program, and its place
   int program_line = 0;
   std::map<std::int64_t, std::string> hosts;  // by rank
   std::optional<int> logged_ranks;            // "nranks N" in a message of NCCL
   std::map<std::string, int> groups;          // ranks of each communicator
   std::string gpu;
   Backend backend = Backend::nccl;
-  std::optional<std::string> staging;  // of `lambcast measure`
+  std::optional<std::string> staging;  // from `lambcast measure`
   bool counts_wrong = true;            // "#wrong" counts elements; the old "error" is a deviation
   bool cpu_time = false;
-  std::optional<bool> has_root;  // as the line of column names says
+  std::optional<bool> has_root;  // as stated by the line of column names
   struct Table {
     std::string key;
     std::vector<Row> rows;
@@ -153,7 +153,7 @@ class NcclTestsReader {
     if (runs) name_program(std::string(text), number);
   }
 
-  // "... comm 0x55d0 rank 2 nranks 4 ... - Init COMPLETE"
+  // Reads "... comm 0x55d0 rank 2 nranks 4 ... - Init COMPLETE".
   void read_nccl_message(std::string_view message) {
     const Words words = words_of(message);
     const auto at = std::find(words.begin(), words.end(), "nranks");
@@ -198,7 +198,7 @@ class NcclTestsReader {
     }
   }
 
-  // "| 1048576 | 35.4 | 29.6 | 55.5 |"
+  // Rejects a Markdown table: "| 1048576 | 35.4 | 29.6 | 55.5 |".
   void refuse_markdown(std::string_view text) const {
     int line = 0;
     for (const std::string_view row : lines_of(text)) {
@@ -212,7 +212,7 @@ class NcclTestsReader {
     }
   }
 
-  // "nThread 1 ... agg iters: 16 ... graph: 0 ..."
+  // Checks "nThread 1 ... agg iters: 16 ... graph: 0 ...".
   void check_aggregation(const Words& words, int line) const {
     const auto graph = std::find(words.begin(), words.end(), "graph:");
     if (words.end() - graph > 1 && as_integer(*(graph + 1)).value_or(0) > 0)
@@ -223,7 +223,7 @@ class NcclTestsReader {
       fail(line, operations_in_groups(*each));
   }
 
-  // "Rank  0 Group  0 Pid  123 on  host device  0 [0000:19:00] NVIDIA H100"
+  // Reads "Rank  0 Group  0 Pid  123 on  host device  0 [0000:19:00] NVIDIA H100".
   void read_device(const Words& words, int line) {
     const auto rank = words.size() > 1 ? as_integer(words[1]) : std::nullopt;
     const auto on = std::find(words.begin(), words.end(), "on");
@@ -248,9 +248,9 @@ class NcclTestsReader {
     run_.program_line = line;
   }
 
-  // Columns between the type and the numbers: "sum -1", "sum", "-1" or nothing. Without a line of
-  // column names a root is there when a multiple of four numbers remains after it. `cut` when NCCL
-  // wrote into the row: what comes glued to the root, or after it, is not the row's.
+  // Reads the columns between the type and the numbers: "sum -1", "sum", "-1" or nothing. Without a
+  // line of column names, there is a root if a multiple of four numbers remains after it. `cut`:
+  // NCCL wrote into the row, so text joined to the root or after it is not part of the row.
   void read_row(Words words, int line, bool cut) {
     if (pending_) fail(pending_->line, "this row is cut off");
     Preamble preamble;
@@ -278,7 +278,7 @@ class NcclTestsReader {
     }
   }
 
-  // "-1node7:123:456": the root, and then what NCCL wrote.
+  // Reads the root from "-1node7:123:456", in which text of NCCL follows it.
   static void take_glued_root(std::string_view word, Preamble& preamble) {
     int root = 0;
     const auto [end, status] = std::from_chars(word.data(), word.data() + word.size(), root);
@@ -291,7 +291,7 @@ class NcclTestsReader {
     if (date.size() == 10 && date[4] == '-' && date[7] == '-') words.resize(words.size() - 2);
   }
 
-  // time algbw busbw #wrong [i_min i_max i_p99 i_cv%], out of place, then again in place.
+  // Reads time algbw busbw #wrong [i_min i_max i_p99 i_cv%], out of place, then again in place.
   void read_body(const Preamble& preamble, const Words& body) {
     const int line = preamble.line;
     const std::size_t half = body.size() == 16 ? 8 : 4;
@@ -336,7 +336,8 @@ class NcclTestsReader {
     return *value;
   }
 
-  // Sizes grow within a table; -d all, -o all and repeated cycles start another one.
+  // Returns the table of a row. Sizes grow within a table; -d all, -o all and repeated cycles start
+  // another one.
   Run::Table& table_for(const Preamble& preamble) {
     const bool goes_on = !run_.tables.empty() && run_.tables.back().key == preamble.key &&
                          run_.tables.back().rows.back().size.value() < preamble.size;
@@ -401,7 +402,7 @@ class NcclTestsReader {
   ImportHints hints_;
   int line_ = 0;
   Run run_;
-  std::optional<Preamble> pending_;  // a row whose numbers come on a later line
+  std::optional<Preamble> pending_;  // row whose numbers follow on a later line
   std::vector<Measurement> found_;
 };
 

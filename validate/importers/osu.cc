@@ -64,7 +64,7 @@ class OsuReader {
   }
 
   void begin(std::string_view line, int number) {
-    // "MPI", "MPI-CUDA", "NCCL": the title starts at the blank after it.
+    // After "MPI", "MPI-CUDA" or "NCCL" the title starts at the blank.
     const std::size_t blank = line.find(' ', std::string_view("# OSU ").size());
     const std::string_view title = blank == std::string_view::npos ? "" : line.substr(blank);
     for (const OsuTest& test : osu_tests) {
@@ -80,7 +80,7 @@ class OsuReader {
     start_line_ = number;
   }
 
-  // "mpirun ... -np 16 ... osu_allreduce": the only place that tells the number of ranks.
+  // Reads "mpirun ... -np 16 ... osu_allreduce", the only place with the number of ranks.
   void read_command(std::string_view line) {
     const std::vector<std::string_view> words = words_of(line);
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
@@ -96,7 +96,7 @@ class OsuReader {
   void read_row(std::string_view line, int number) {
     const std::vector<std::string_view> words = words_of(line);
     if (words.empty() || !as_integer(words[0])) {
-      if (!rows_.empty()) in_table_ = false;  // other output after the table
+      if (!rows_.empty()) in_table_ = false;  // other output follows the table
       return;
     }
     const auto size = as_integer(words[0]);

@@ -9,7 +9,7 @@
 namespace lambcast::validate {
 namespace {
 
-// Columns, by the line above the numbers.
+// Columns, as given by the line above the numbers.
 struct Columns {
   std::size_t value = 0;  // "BW average" or "t_typical"
   double bytes_per_s = 0;
@@ -49,7 +49,7 @@ class PerftestReader {
     if (const auto at = std::ranges::find(heading, "Device"); heading.end() - at > 2)
       check_device(std::string(*(at + 2)), number);
     if (contains(line, "BW Test") || contains(line, "Latency Test")) title_ = std::string(line);
-    // Documents and wikis drop the '#'.
+    // Copies in documents and wikis often lack the '#'.
     if (starts_with(line, "#bytes") || starts_with(line, "bytes "))
       return read_columns(line, number);
     for (const std::string_view key : {"Number of qps", "Mtu", "Link type"}) {
@@ -59,7 +59,7 @@ class PerftestReader {
     if (columns_ && !words.empty() && as_integer(words[0])) read_row(words, number);
   }
 
-  // "Dual-port       : OFF          Device         : mlx5_0"
+  // Checks a device line such as "Dual-port       : OFF          Device         : mlx5_0".
   void check_device(const std::string& device, int number) {
     if (device_.empty()) device_ = device;
     if (device != device_)
@@ -68,7 +68,7 @@ class PerftestReader {
            number);
   }
 
-  // "Number of qps   : 1            Transport type : IB"
+  // Stores a setting such as "Number of qps   : 1            Transport type : IB".
   void keep_setting(std::string_view line) {
     const auto words = words_of(line);
     if (starts_with(line, "Number of qps") && words.size() > 4) {
@@ -87,7 +87,7 @@ class PerftestReader {
     if (contains(line, "BW average[Gb/sec]")) {
       columns = {3, 1e9 / 8, false};
     } else if (contains(line, "BW average[MB/sec]") || contains(line, "BW average[MiB/sec]")) {
-      columns = {3, 1024.0 * 1024, false};  // 2^20 under either name
+      columns = {3, 1024.0 * 1024, false};  // both names mean 2^20
     } else if (contains(line, "t_min[usec]") && contains(line, "t_typical[usec]")) {
       columns = {4, 0, true};
     } else {
@@ -128,14 +128,14 @@ class PerftestReader {
     return {time(*low, number), time(*high, number)};
   }
 
-  // MsgRate (millions of messages per second) times the size must be the bandwidth.
+  // Checks that MsgRate (millions of messages per second) times the size is the bandwidth.
   void check_message_rate(double bytes, double bytes_per_s, std::string_view word,
                           int number) const {
     const auto rate = as_number(word);
     if (!rate) fail(fmt::format("MsgRate is '{}'", word), number);
     const double expected = bytes * *rate * 1e6;
     const double tolerance = bytes * rounding_of(word) * 1e6 + 0.02 * bytes_per_s;
-    // Small messages: the bandwidth itself is printed with two decimals only.
+    // For small messages the bandwidth has only two printed decimals.
     const double coarse = 0.005 * columns_->bytes_per_s;
     if (std::abs(expected - bytes_per_s) > tolerance + coarse) {
       fail("MsgRate times the size is not BW average: the columns do not line up", number);

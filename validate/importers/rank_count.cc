@@ -10,8 +10,8 @@
 namespace lambcast::validate {
 namespace {
 
-// The ratio r = busbw / algbw with both ends of its interval: each bandwidth is known to within
-// its rounding, and one unit more for algbw computed before rounding.
+// The ratio r = busbw / algbw with the ends of its interval. Each bandwidth is known to within its
+// rounding, and algbw to one unit more, since it may be computed before rounding.
 struct Ratio {
   double low = 0;
   double high = 0;
@@ -24,7 +24,7 @@ Ratio ratio_of(const PrintedBandwidth& row) {
 
 bool is_usable(const PrintedBandwidth& row) { return row.algbw > 4 * row.rounding; }
 
-// The real number of ranks with this ratio: r = 2(n-1)/n or (n-1)/n.
+// Returns the real number of ranks with this ratio: r = 2(n-1)/n or (n-1)/n.
 double ranks_of(Operation operation, double ratio) {
   const double scale = bus_factor(operation, 2) == 1 ? 2 : 1;
   return ratio < scale ? scale / (scale - ratio) : INFINITY;

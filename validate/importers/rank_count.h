@@ -12,7 +12,7 @@
 
 namespace lambcast::validate {
 
-// The bandwidths of one row as printed, GB/s, and the largest error of either by rounding.
+// The bandwidths of one row as printed, in GB/s, and the largest rounding error of either.
 struct PrintedBandwidth {
   double algbw = 0;
   double busbw = 0;
@@ -24,11 +24,11 @@ struct PrintedBandwidth {
 void check_algbw(double size_bytes, std::string_view time_us, std::string_view algbw_GBps,
                  const Where& where);
 
-// The number of ranks that the ratio implies, or empty when the factor of the operation does not
-// depend on the ranks or the numbers are too coarse to tell n from n+1.
+// Returns the number of ranks that the ratio implies. Nothing if the factor of the operation does
+// not depend on the ranks, or if the numbers are too coarse to distinguish n from n+1.
 std::optional<int> ranks_from_ratio(Operation operation, const std::vector<PrintedBandwidth>& rows);
 
-// Throws Error when a row's ratio contradicts the operation over `ranks`.
+// Throws Error if a row's ratio contradicts the operation over `ranks`.
 void check_ratio(Operation operation, int ranks, const std::vector<PrintedBandwidth>& rows,
                  const std::string& file);
 

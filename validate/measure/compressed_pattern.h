@@ -1,5 +1,5 @@
-// Inputs of compressed_allreduce whose result is exactly known, so that signs, scales, chunks and
-// padding can all be checked for equality. From zero errors, with n ranks and chunks of C elements:
+// Inputs of compressed_allreduce with an exactly known result, so that signs, scales, chunks and
+// padding can be checked for equality. From zero errors, with n ranks and chunks of C elements:
 //
 //   input of rank r    x_r[i] = s(i) w(r, c) a(r)      c = i / C, the rank that serves i
 //   average            s(i) M(c),  M(c) = sum over r of w(r, c) a(r) / n
@@ -24,14 +24,14 @@ constexpr bool compressed_sign(std::uint64_t i) {
   return std::popcount((i * 0x9E3779B97F4A7C15ULL) >> 32) % 2 == 0;
 }
 
-// w(r, c) a(r)
+// Returns w(r, c) a(r).
 constexpr float compressed_part(int rank, int chunk) {
   const int magnitude = rank == 0 ? 1 : 2 * (rank + 1);
   const bool minus = std::popcount(static_cast<unsigned>(rank & chunk)) % 2 == 1;
   return static_cast<float>(minus ? -magnitude : magnitude);
 }
 
-// M(c) of every chunk, added up in the order and precision of the kernels: four by four.
+// Returns M(c) of every chunk, summed in the order and precision of the kernels: in groups of four.
 inline std::vector<float> compressed_means(int ranks) {
   const float share = static_cast<float>(1.0 / ranks);
   std::vector<float> means;

@@ -9,7 +9,7 @@
 namespace lambcast::validate {
 namespace {
 
-// A buffer as the training process holds it, and its twin in host memory when it is staged.
+// A buffer of the training process, and its copy in host memory if it is staged.
 template <typename T>
 class Staged {
  public:
@@ -19,7 +19,7 @@ class Staged {
   }
   std::vector<T>& device() { return device_; }
   const std::vector<T>& device() const { return device_; }
-  // The buffer MPI sees.
+  // The buffer passed to MPI.
   T* data() { return host_.empty() ? device_.data() : host_.data(); }
   void to_host() { to_host(0, device_.size()); }
   void to_host(std::size_t first, std::size_t count) {
@@ -87,7 +87,7 @@ class DeepSpeedMpiExchange final : public TimedCollective {
   }
 
  private:
-  static constexpr std::uint8_t kUnsetSign = 255;  // no pattern value
+  static constexpr std::uint8_t kUnsetSign = 255;  // not a value of the pattern
   static std::uint8_t worker_sign(int rank, std::size_t i) {
     return static_cast<std::uint8_t>(pattern_value(rank, i));
   }
@@ -97,7 +97,7 @@ class DeepSpeedMpiExchange final : public TimedCollective {
   static float worker_scale(int rank) { return static_cast<float>(1 + rank); }
   static float server_scale(int rank) { return static_cast<float>(100001 + rank); }
 
-  // The hand-written gather to one root: the root receives, everyone else sends.
+  // The hand-written gather to one root: the root receives, all others send.
   void post_gather(int root, const void* part, void* all, std::size_t bytes) {
     char* const parts = static_cast<char*>(all);
     if (rank_ != root) {
@@ -124,7 +124,7 @@ class DeepSpeedMpiExchange final : public TimedCollective {
     worker_scale_.to_host();
     received_scales_.to_host();
     requests_.clear();
-    requests_.reserve(4 * n);  // no request moves once MPI has its address
+    requests_.reserve(4 * n);  // keeps addresses of requests valid, which MPI stores
     for (int root = 0; root < ranks_; ++root) {
       post_gather(root, worker_signs_.data() + static_cast<std::size_t>(root) * chunk_,
                   received_signs_.data(), chunk_);

@@ -9,13 +9,13 @@
 
 namespace lambcast::validate {
 
-constexpr float kUnset = -1;  // no pattern value and no sum of them
+constexpr float kUnset = -1;  // neither a value of the pattern nor a sum of such values
 
 inline float pattern_float(int rank, std::uint64_t i) {
   return static_cast<float>(pattern_value(rank, i));
 }
 
-// An element of rank r + 1 out of that of rank r.
+// Returns the element of rank r + 1, given that of rank r.
 inline float pattern_of_next_rank(float value) {
   return value + 1 == static_cast<float>(kPatternValues) ? 0 : value + 1;
 }
@@ -23,11 +23,11 @@ inline float pattern_of_next_rank(float value) {
 struct ExpectedResult {
   Operation operation;
   int ranks;
-  int root;             // of a broadcast or a reduce
-  std::uint64_t block;  // elements that a rank contributes to, or receives of, each other
+  int root;             // for a broadcast or a reduce
+  std::uint64_t block;  // elements that a rank sends to, or receives from, each other rank
   std::array<float, kPatternValues> sums = pattern_sums(ranks);
 
-  // Element i of the receive buffer of this rank.
+  // Returns element i of the receive buffer of this rank.
   float at(int rank, std::uint64_t i) const;
 };
 

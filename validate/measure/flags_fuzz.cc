@@ -1,4 +1,4 @@
-// The flags of `measure`, one per line, and the resulting sizes.
+// Parses the flags of `measure`, one per line, and computes the resulting sizes.
 #include "sim/base/fuzz_target.h"
 #include "validate/measure/options.h"
 
@@ -6,7 +6,7 @@ FUZZ_TARGET(flags, text) {
   using namespace lambcast;
   using namespace lambcast::validate;
   std::vector<std::string> flags;
-  // As a program is given them: a word ends at its first zero byte.
+  // As in the arguments of a program, a word ends at its first zero byte.
   each_line(text,
             [&](std::string_view line) { flags.emplace_back(line.substr(0, line.find(char{}))); });
   const MeasureOptions options = parse_measure_flags(flags);

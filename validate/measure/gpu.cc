@@ -27,12 +27,13 @@ Gpu::Gpu(const cuda::NcclApi& library, int device_index, int rank_of_all, int al
   require(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
   send = cuda::DeviceBuffer<char>(buffer_bytes);
   receive = cuda::DeviceBuffer<char>(buffer_bytes);
-  require(cudaDeviceSynchronize(), "cudaDeviceSynchronize");  // clearing them is asynchronous
+  // clearing the buffers is asynchronous
+  require(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
 }
 
 Gpu::~Gpu() {
-  // Nothing useful can be done about a failure on the way out. After one, kernels may wait for
-  // ranks that are gone; aborting ends them.
+  // A failure of the clean-up cannot be handled. After a failure, kernels may wait for ranks that
+  // are gone; aborting ends them.
   cudaSetDevice(device);
   if (communicator != nullptr) {
     const bool failed = std::uncaught_exceptions() > 0;

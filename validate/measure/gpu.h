@@ -10,13 +10,14 @@
 
 namespace lambcast::validate {
 
-// How many GPUs CUDA sees. Throws Error{Exit::missing} with one sentence where there is none.
+// Returns the number of GPUs that CUDA finds. Throws Error{Exit::missing} with one sentence if
+// there is none.
 int count_gpus();
 
 class Gpu {
  public:
-  // Allocates both buffers on `device` and makes it the current one. The communicator follows with
-  // connect(), which NCCL requires for all GPUs of a thread inside one group.
+  // Allocates both buffers on `device` and makes it the current one. connect() adds the
+  // communicator, which NCCL requires for all GPUs of a thread inside one group.
   Gpu(const cuda::NcclApi& nccl, int device, int rank, int ranks, std::uint64_t buffer_bytes);
   ~Gpu();
   Gpu(const Gpu&) = delete;
@@ -27,8 +28,8 @@ class Gpu {
   // Copies between host and device on the stream of this GPU, and waits for it.
   void copy(void* to, const void* from, std::size_t bytes) const;
 
-  // Returns when all that was enqueued is done. Throws Error{Exit::failure} when NCCL has failed
-  // meanwhile, a rank that died elsewhere included.
+  // Waits until all enqueued work is done. Throws Error{Exit::failure} if NCCL fails meanwhile, for
+  // example because another rank died.
   void wait() const;
 
   const cuda::NcclApi& nccl;

@@ -17,11 +17,11 @@ struct Launcher {
   const char* rank;
   const char* processes;
   const char* local_rank;
-  const char* on_this_node;  // how many of the processes run here
+  const char* on_this_node;  // number of the processes on this node
 };
 
-// Slurm's variables are those of a step: a batch script has SLURM_PROCID and SLURM_NTASKS too, but
-// is one process.
+// Slurm's variables must be those of a step: a batch script has SLURM_PROCID and SLURM_NTASKS too,
+// but is a single process.
 constexpr std::array<Launcher, 5> kLaunchers{{
     {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
@@ -51,7 +51,7 @@ int number(const Environment& environment, const std::string& name, int low, int
   return *value;
 }
 
-// Sets the token or the file that it comes through.
+// Sets the token, or the file that will contain it.
 void set_token(Launch& launch, const Environment& environment, bool one_node) {
   constexpr std::size_t kLongestToken = 256;
   const auto file = environment("LAMBCAST_TOKEN_FILE");

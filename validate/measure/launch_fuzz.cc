@@ -1,4 +1,4 @@
-// The environment in which a launcher starts a process, NAME=VALUE per line.
+// Parses the environment in which a launcher starts a process, NAME=VALUE per line.
 #include <map>
 
 #include "sim/base/fuzz_target.h"

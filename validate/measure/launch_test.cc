@@ -29,7 +29,7 @@ Environment environment(std::map<std::string, std::string> values) {
   };
 }
 
-// A port nobody listens on at this moment.
+// Returns a port on which no process listens at this moment.
 int free_port() {
   const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
@@ -50,7 +50,9 @@ TEST_CASE("without a launcher a process is alone") {
   CHECK(launch.rank == 0);
 }
 
-TEST_CASE("MPI programs are told by the variables of their launchers, not by those of torchrun") {
+TEST_CASE(
+    "MPI programs are recognised by the variables of their launchers, not by those of "
+    "torchrun") {
   const auto place = [](std::map<std::string, std::string> values) {
     const MpiLaunch launch = mpi_launch_of(environment(std::move(values)));
     return std::pair(launch.rank, launch.processes);
@@ -71,7 +73,7 @@ TEST_CASE("MPI programs are told by the variables of their launchers, not by tho
                {"SLURM_STEP_NUM_TASKS", "2"}}) == std::pair(3, 4));
 }
 
-TEST_CASE("torchrun, mpirun and srun are told by their variables") {
+TEST_CASE("torchrun, mpirun and srun are recognised by their variables") {
   const Launch torch = launch_of(environment({{"RANK", "5"},
                                               {"WORLD_SIZE", "8"},
                                               {"LOCAL_RANK", "1"},
@@ -101,7 +103,7 @@ TEST_CASE("torchrun, mpirun and srun are told by their variables") {
   CHECK(slurm.processes == 4);
 }
 
-TEST_CASE("MPICH, Intel MPI and MVAPICH are told by their variables") {
+TEST_CASE("MPICH, Intel MPI and MVAPICH are recognised by their variables") {
   const Launch mpich = launch_of(environment(
       {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}}));
   CHECK(mpich.rank == 1);
@@ -118,7 +120,7 @@ TEST_CASE("MPICH, Intel MPI and MVAPICH are told by their variables") {
   CHECK(mvapich.rank == 3);
   CHECK(mvapich.local_rank == 1);
 
-  // One of several, but which GPU would be its own?
+  // One of several processes, but its GPU cannot be determined.
   CHECK_THROWS_WITH(launch_of(environment({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}})),
                     Catch::StartsWith("PMI_SIZE: says that this is one of several processes"));
   CHECK(launch_of(environment({{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}})).processes == 1);
@@ -151,7 +153,7 @@ TEST_CASE("one process of a launch speaks for all") {
   CHECK(is_first(torch("1", "2", "-3")));
 }
 
-TEST_CASE("a launch that makes no sense is refused") {
+TEST_CASE("an invalid launch is refused") {
   const auto torch = [](const char* rank, const char* size) {
     return environment({{"RANK", rank}, {"WORLD_SIZE", size}, {"LOCAL_RANK", "0"}});
   };
@@ -180,7 +182,7 @@ TEST_CASE("processes meet and exchange, by rank") {
   }
 }
 
-TEST_CASE("processes meet where there is but IPv6") {
+TEST_CASE("processes meet with IPv6 only") {
   sockaddr_in6 loopback{};
   loopback.sin6_family = AF_INET6;
   loopback.sin6_addr = in6addr_loopback;
@@ -220,7 +222,7 @@ TEST_CASE("ranks of one host meet by the secret of rank 0, past a file of an ear
   std::thread root([&] {
     seen = meet_over_tcp({0, 2, 0, "127.0.0.1", port, "", path}, 10)->exchange("rank 0");
   });
-  // A process with the token of the earlier launch, or with the name of the job, is not admitted.
+  // A process with the token of the earlier launch, or with the name of the job, is rejected.
   for (const std::string& token : {earlier.token(), std::string("job 123"), std::string()})
     CHECK_THROWS_WITH(meet_over_tcp({1, 2, 1, "127.0.0.1", port, token}, 10),
                       Catch::Contains("its token is not ours"));
@@ -260,7 +262,7 @@ class Peer {
                                    static_cast<std::uint32_t>(token.size())};
     say(std::string(reinterpret_cast<const char*>(words), sizeof words) + token);
   }
-  // The answer of rank 0, or -1 when it hangs up.
+  // Returns the answer of rank 0, or -1 if it closes the connection.
   int answer() const {
     std::uint32_t word = 0;
     const bool whole = recv(socket_, &word, sizeof word, MSG_WAITALL) == sizeof word;
@@ -277,7 +279,7 @@ struct Meeting {
   std::string failure;
 };
 
-// Rank 0 of two with the token "ours".
+// Starts rank 0 of two with the token "ours".
 std::thread start_root(Meeting& meeting, int port, int timeout_s = 20, int patience_s = 20) {
   return std::thread([&meeting, port, timeout_s, patience_s] {
     try {
@@ -291,7 +293,7 @@ std::thread start_root(Meeting& meeting, int port, int timeout_s = 20, int patie
 
 }  // namespace
 
-TEST_CASE("rank 0 listens on the address that it was told and on no other") {
+TEST_CASE("rank 0 listens on its given address and on no other") {
   const int port = free_port();
   Meeting meeting;
   std::thread root = start_root(meeting, port);
@@ -299,7 +301,7 @@ TEST_CASE("rank 0 listens on the address that it was told and on no other") {
   const int other = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);  // 127.0.0.2 is this machine as well
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);  // 127.0.0.2 is also this machine
   address.sin_port = htons(static_cast<std::uint16_t>(port));
   CHECK(connect(other, reinterpret_cast<const sockaddr*>(&address), sizeof address) == -1);
   CHECK(errno == ECONNREFUSED);
@@ -309,7 +311,7 @@ TEST_CASE("rank 0 listens on the address that it was told and on no other") {
   CHECK(meeting.failure.empty());
 }
 
-TEST_CASE("strangers neither get in nor hold the others up") {
+TEST_CASE("strangers are not admitted and do not delay the others") {
   const int port = free_port();
   Meeting meeting;
   std::thread root = start_root(meeting, port);
@@ -342,7 +344,7 @@ TEST_CASE("strangers neither get in nor hold the others up") {
   CHECK(meeting.failure.empty());
 }
 
-TEST_CASE("a process of another launch, or of a rank that is taken, is told so") {
+TEST_CASE("a process of another launch, or of a rank that is taken, gets an error") {
   const int port = free_port();
   Meeting meeting;
   std::thread root([&] {
@@ -406,7 +408,7 @@ TEST_CASE("a root that never answers is given up") {
 TEST_CASE("threads meet and exchange, by rank, round after round") {
   constexpr int kThreads = 4, kRounds = 200;
   const auto meeting = meet_in_process(kThreads);
-  std::vector<int> mixed(kThreads, 0);  // rounds in which a thread saw another round's text
+  std::vector<int> mixed(kThreads, 0);  // rounds in which a thread received another round's text
   std::vector<std::thread> threads;
   for (int rank = 0; rank < kThreads; ++rank) {
     threads.emplace_back([&meeting, &mixed, rank] {

@@ -16,7 +16,7 @@ extern char** environ;
 namespace lambcast::validate {
 namespace {
 
-// Variables that change how a collective runs. A prefix ends in '*'.
+// Variables that affect how a collective runs. A prefix ends in '*'.
 constexpr std::array<std::string_view, 30> kAllowed{
     "NCCL_ALGO",
     "NCCL_PROTO",
@@ -133,7 +133,7 @@ std::string manifest_json(const MeasuredTable& table) {
                              {"device_name", printable(place.device_name)}});
   }
   json["environment"] = allowed_environment();
-  // Variables may hold any bytes.
+  // Variables may contain any bytes.
   return json_lines(json);
 }
 

@@ -1,5 +1,5 @@
-// lambcast-measure --backend mpi|nccl [flags]: what `lambcast measure` runs. A program of its own,
-// because it links MPI and NCCL, which would slow the start of every other command.
+// lambcast-measure --backend mpi|nccl [flags]: the program that `lambcast measure` runs. It is
+// separate, since it links MPI and NCCL, which would slow the start of every other command.
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -14,7 +14,7 @@
 
 namespace {
 
-// Takes `--backend NAME` out of the flags; the rest are those of nccl-tests.
+// Removes `--backend NAME` from the flags; the remaining flags are those of nccl-tests.
 bool take_backend_is_mpi(std::vector<std::string>& flags) {
   const auto flag = std::find(flags.begin(), flags.end(), "--backend");
   if (flag == flags.end() || flag + 1 == flags.end())
@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
     return mpi ? measure_mpi(options, std::cout) : measure_nccl(options, std::cout);
   } catch (const std::exception& error) {
     const lambcast::Complaint complaint = lambcast::complaint_of(error);
-    // A wrong flag is wrong for every process of a launch; the first one reports it.
+    // A wrong flag is wrong for every process of a launch, so only the first one reports it.
     if (first || complaint.code != lambcast::Exit::usage)
       std::fprintf(stderr, "lambcast: %s\n", complaint.text.c_str());
     return static_cast<int>(complaint.code);

@@ -29,7 +29,7 @@ std::string refusal(const std::vector<std::string>& flags) {
 
 }  // namespace
 
-TEST_CASE("flags mean what they mean in nccl-tests") {
+TEST_CASE("flags have the meaning that they have in nccl-tests") {
   const MeasureOptions o = parse_measure_flags(
       {"-b", "64K", "-e", "1M", "-f", "4", "-n", "7", "-w", "2", "-a", "3", "--op", "alltoall"});
   CHECK(o.min_bytes == 65536);
@@ -44,15 +44,15 @@ TEST_CASE("flags mean what they mean in nccl-tests") {
 
 TEST_CASE("sizes are whole blocks") {
   const MeasureOptions o = parse_measure_flags({"-b", "1", "-e", "100", "-i", "33"});
-  // 1, 34, 67, 100 down to multiples of 4 * 3 = 12: 0 (left out), 24, 60, 96.
+  // 1, 34, 67 and 100, rounded down to multiples of 4 * 3 = 12, are 0 (left out), 24, 60 and 96.
   CHECK(block_bytes(Operation::all_gather, 3) == 12);
   CHECK(sizes_to_run(o, 12) == std::vector<std::uint64_t>{24, 60, 96});
-  // A vector is whole elements: 0 (left out), 32, 64, 100; so is one that is padded.
+  // A vector, padded or not, has whole elements: 0 (left out), 32, 64, 100.
   CHECK(block_bytes(Operation::all_reduce, 3) == 4);
   CHECK(block_bytes(Operation::compressed_allreduce, 3) == 4);
   CHECK(sizes_to_run(o, 4) == std::vector<std::uint64_t>{32, 64, 100});
   CHECK_THROWS_WITH(sizes_to_run(o, 128), "-e: no size holds a whole block of 128 bytes");
-  // Steps that would fill the memory with sizes.
+  // Rejects steps so small that the list of sizes would fill the memory.
   CHECK_THROWS_WITH(sizes_to_run(parse_measure_flags({"-b", "1", "-e", "1024G", "-i", "1"}), 4),
                     "-i: gives more than 10000 sizes");
   CHECK_THROWS_WITH(sizes_to_run(parse_measure_flags({"-b", "1", "-e", "1024G", "-f", "1.001"}), 4),
@@ -74,7 +74,7 @@ TEST_CASE("wrong flags are refused by name") {
         "-w: --seconds-per-size goes by the time of a warm-up (allowed: at least 1)");
 }
 
-TEST_CASE("flags that only nccl-tests has are refused with what is there instead") {
+TEST_CASE("flags that only nccl-tests has are refused with the replacement") {
   CHECK(refusal({"-d", "half"}) == "-d: is not supported: only float is measured");
   CHECK_THAT(refusal({"-t", "8"}), Catch::Contains("give -g, or start more processes"));
   for (const char* flag : {"-o", "-m", "-G", "-z", "--nthreads", "--blocking"})
@@ -95,7 +95,7 @@ std::string nccl_refusal(const std::vector<std::string>& flags) {
   return out.str();
 }
 
-// A socket that listens as an MPS daemon does, in a folder of its own.
+// A socket that listens like an MPS daemon, in a folder of its own.
 struct Listener {
   std::string folder = (std::filesystem::temp_directory_path() / "lambcast-mps-XXXXXX").string();
   int socket;
@@ -125,12 +125,12 @@ TEST_CASE("NCCL without a GPU is one sentence and exit code 4") {
   const std::string what = nccl_refusal({"-b", "1K", "-e", "1K"});
   const bool missing = what.find("missing: there is no NVIDIA GPU") == 0 ||
                        what.find("missing: this lambcast was built without CUDA") == 0;
-  // A machine with a GPU measures: one row with a checked result.
+  // On a machine with a GPU, it measures one row with a checked result.
   CHECK((missing || what.find("# Out of bounds values : 0 OK") != what.npos));
   CHECK((!missing || what.find('\n') == what.npos));
 }
 
-TEST_CASE("what NCCL cannot measure is refused before a GPU is looked for") {
+TEST_CASE("a measurement that NCCL cannot do is refused before it searches for a GPU") {
   if (nccl_refusal({}).find("built without CUDA") != std::string::npos) return;
   CHECK(nccl_refusal({"--op", "ping_pong"}) == "usage: --op: ping_pong is not measured with NCCL");
   CHECK_THAT(nccl_refusal({"--statistic", "median"}),
@@ -147,11 +147,11 @@ TEST_CASE("what NCCL cannot measure is refused before a GPU is looked for") {
         "usage: -g: with --share-gpu a process of a launcher is one rank (allowed: 1)");
 }
 
-TEST_CASE("a table of a shared GPU says what it is fit for") {
+TEST_CASE("a table of a shared GPU states its use") {
   CHECK(words_of(GpuSharing::none).how.empty());
   CHECK_THAT(words_of(GpuSharing::copies).how, Catch::Contains("private copy of NCCL"));
   CHECK_THAT(words_of(GpuSharing::mps).how, Catch::Contains("under MPS"));
-  // Time slices show no latency, which the other two do.
+  // Time slices do not measure latency, but the other two ways do.
   CHECK_THAT(words_of(GpuSharing::slices).unfit_for, Catch::StartsWith("latency"));
   for (const GpuSharing sharing : {GpuSharing::copies, GpuSharing::mps}) {
     CHECK_THAT(words_of(sharing).fit_for, Catch::StartsWith("kernel launch"));
@@ -159,13 +159,13 @@ TEST_CASE("a table of a shared GPU says what it is fit for") {
   }
 }
 
-TEST_CASE("MPS runs where somebody listens on its socket") {
+TEST_CASE("MPS runs if a process listens on its socket") {
   for (const int type : {SOCK_STREAM, SOCK_SEQPACKET}) {
     Listener daemon(type);
     CHECK(mps_runs(daemon.environment()));
     shutdown(daemon.socket, SHUT_RDWR);
     close(daemon.socket);
-    CHECK(!mps_runs(daemon.environment()));  // the file is still there
+    CHECK(!mps_runs(daemon.environment()));  // the file still exists
     std::filesystem::remove(daemon.folder + "/control");
     CHECK(!mps_runs(daemon.environment()));
     daemon.socket = -1;

@@ -8,18 +8,18 @@
 
 namespace lambcast::validate {
 
-// MPI must be initialised; `size` is one of sizes_to_run(). fp32, sum.
+// Returns a collective of MPI, which must be initialised; `size` is one of sizes_to_run(). fp32,
+// sum.
 //   all_reduce MPI_Allreduce            reduce_scatter MPI_Reduce_scatter_block
 //   all_gather MPI_Allgather            all_to_all     MPI_Alltoall
 //   broadcast  MPI_Bcast                send_recv      MPI_Sendrecv, each rank to the next
 //   reduce     MPI_Reduce
 //   ping_pong  MPI_Send and MPI_Recv between the first and the last rank (a whole round trip)
-// With MPI_IN_PLACE there are the first four, broadcast being in place by nature; none is returned
-// for the others.
+// MPI_IN_PLACE exists for the first four; broadcast is always in place. Null for the others.
 std::unique_ptr<TimedCollective> mpi_collective(const MeasureOptions& options, std::uint64_t size,
                                                 Placement placement);
 
-// The exchange inside compressed_allreduce as DeepSpeed's deepspeed/runtime/comm/mpi.py does it.
+// Returns the exchange inside compressed_allreduce as in DeepSpeed's deepspeed/runtime/comm/mpi.py.
 // With n ranks, N = size / 4 elements and chunks of N / (8 n) bytes of packed signs:
 //
 //   phase 1  for each root r every other rank posts Isend of its chunk r and r posts n-1 Irecv;
@@ -32,7 +32,7 @@ std::unique_ptr<TimedCollective> mpi_collective(const MeasureOptions& options, s
 std::unique_ptr<TimedCollective> deepspeed_mpi_exchange(const MeasureOptions& options,
                                                         std::uint64_t size);
 
-// Its sizes are multiples of this, so that each rank owns whole bytes of signs without padding.
+// Returns the unit of its sizes, with which each rank has whole bytes of signs without padding.
 constexpr std::uint64_t deepspeed_block_bytes(int ranks) {
   return 8 * sizeof(float) * static_cast<std::uint64_t>(ranks);
 }

@@ -50,7 +50,7 @@ double time_once(TimedCollective& collective) {
   MPI_Barrier(measured_world());
   const double start = MPI_Wtime();
   collective.run();
-  // Never below one tick, so that a rate can always be computed.
+  // At least one tick, so that a rate can always be computed.
   return std::max(MPI_Wtime() - start, MPI_Wtick());
 }
 
@@ -66,7 +66,7 @@ std::uint64_t wrong_everywhere(TimedCollective& collective, int iterations) {
   return wrong;
 }
 
-// Warms up and says how many iterations to time; the same answer on every rank.
+// Warms up and returns how many iterations to time; the result is the same on every rank.
 int warm_up(TimedCollective& collective, const MeasureOptions& options) {
   double slowest = 0;
   for (int i = 0; i < options.warmup; ++i) slowest = time_once(collective);
@@ -77,7 +77,7 @@ int warm_up(TimedCollective& collective, const MeasureOptions& options) {
   return static_cast<int>(std::clamp(fitting, least, double(options.iterations)));
 }
 
-// One time per iteration out of those of the ranks, the same on every rank.
+// Combines the times of all ranks into one per iteration; the result is the same on every rank.
 std::vector<double> over_ranks(std::vector<double> seconds, const MeasureOptions& options,
                                int ranks) {
   const int count = static_cast<int>(seconds.size());
@@ -90,7 +90,7 @@ std::vector<double> over_ranks(std::vector<double> seconds, const MeasureOptions
     MPI_Allreduce(MPI_IN_PLACE, seconds.data(), count, MPI_DOUBLE, reduction, measured_world());
   }
   double divisor = options.rank_time == RankTime::mean ? ranks : 1;
-  if (options.operation == Operation::ping_pong) divisor = 2;  // out and back
+  if (options.operation == Operation::ping_pong) divisor = 2;  // there and back
   for (double& value : seconds) value /= divisor;
   return seconds;
 }
@@ -129,7 +129,7 @@ MeasuredRow measure_size(const MeasureOptions& options, std::uint64_t size, int 
   return row;
 }
 
-// "Open MPI v4.1.4, package: ..." up to the first comma or line end.
+// Returns "Open MPI v4.1.4, package: ..." up to the first comma or line end.
 std::string library_name() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;
@@ -146,7 +146,7 @@ int measure_mpi(const MeasureOptions& options, std::ostream& out) {
   check_options(options, mpi.ranks());
   MeasuredTable table;
   table.options = options;
-  // The ranks between the two ends of a ping-pong have no time of it.
+  // The ranks between the two ends of a ping-pong have no time.
   if (options.operation == Operation::ping_pong) table.options.rank_time = RankTime::rank0;
   table.backend = Backend::mpi_host;
   table.library = library_name();
@@ -164,7 +164,7 @@ int measure_mpi(const MeasureOptions& options, std::ostream& out) {
     return report.finish();
   } catch (const Error& error) {
     if (mpi.ranks() == 1) throw;
-    // Rank 0 alone writes: the others would wait for it.
+    // Only rank 0 writes, and the others would wait for it.
     fmt::print(stderr, "lambcast: {}\n", error.what());
     MPI_Abort(MPI_COMM_WORLD, static_cast<int>(error.code()));
     throw;

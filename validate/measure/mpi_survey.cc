@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 struct Nodes {
   int count = 0;
   bool several_ranks = false;
-  std::vector<int> of_rank;  // in the order in which the ranks name them
+  std::vector<int> of_rank;  // in the order in which the ranks first name them
 };
 
 Nodes nodes_of(const std::vector<RankPlace>& places) {
@@ -53,7 +53,7 @@ std::uint64_t block_of_table(Operation operation, int ranks) {
                                                       : block_bytes(operation, ranks);
 }
 
-// Writes a row for each table and size. The file appears at once and complete, by a rename.
+// Writes a row for each table and size. A rename makes the complete file appear at once.
 void write_plan(const SurveyOptions& survey, const MeasureOptions& options,
                 const std::vector<PlannedTable>& tables) {
   fs::create_directories(fs::path(survey.folder) / "tables");
@@ -71,7 +71,7 @@ void write_plan(const SurveyOptions& survey, const MeasureOptions& options,
   fs::rename(begun, plan);
 }
 
-// Whether rank 0 still has time; the same answer on every rank.
+// Returns whether time is left on rank 0; the result is the same on every rank.
 bool has_time(double begun, double budget_s) {
   int left = MPI_Wtime() - begun < budget_s ? 1 : 0;
   MPI_Bcast(&left, 1, MPI_INT, 0, MPI_COMM_WORLD);
@@ -112,7 +112,7 @@ int survey_mpi(const SurveyOptions& survey, const MeasureOptions& options) {
   try {
     if (mpi.rank() == 0) write_plan(survey, options, tables);
   } catch (const std::exception& error) {
-    // The other ranks would wait for the first.
+    // Otherwise the other ranks would wait for the first.
     fmt::print(stderr, "lambcast: {}\n", error.what());
     MPI_Abort(MPI_COMM_WORLD, static_cast<int>(Exit::failure));
   }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every operation of the MPI backend on 4 processes of this machine, results checked by the
-# program itself. Exit code 77 (skipped) where there is no mpirun.
+# Runs every operation of the MPI backend on 4 processes of this machine; the program itself checks the results. Exit
+# code 77 (skipped) if there is no mpirun.
 #
 #   mpi_test.sh PROGRAM YIELD_SLEEP
 set -euo pipefail
@@ -8,7 +8,7 @@ program=$1
 yield_sleep=$2
 command -v mpirun > /dev/null || { echo "skipped: there is no mpirun"; exit 77; }
 
-# One host: no launch agent is needed, so none is looked for (there may be no ssh).
+# On one host no launch agent is needed, so none is searched for (there may be no ssh).
 launch=(mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 --mca btl 'self,vader'
   --mca plm_rsh_agent /bin/false -x "LD_PRELOAD=$yield_sleep")
 run() {  # RANKS FLAGS...
@@ -31,12 +31,11 @@ done
 out=$(run 4 --op compressed_allreduce -b 1K -e 256K -f 16 -n 3 --staging memcpy)
 grep -q '# Out of bounds values : 0 OK' <<< "$out" || fail "staging gives wrong results: $out"
 
-# An odd number of ranks, where blocks are no powers of two.
+# With an odd number of ranks, block sizes are not powers of two.
 out=$(run 3 --op compressed_allreduce -b 1K -e 64K -f 8 -n 2 --format csv --statistic median -a 3)
 grep -q '^# ranks: 3$' <<< "$out" || fail "3 ranks: $out"
 
-# Rows are written as sizes finish: a run that is stopped leaves whole rows. This one would
-# take minutes.
+# Rows are written as sizes finish, so a stopped run leaves whole rows. This run would take minutes.
 rows=$(mktemp)
 trap 'rm -f "$rows"' EXIT
 "${launch[@]}" -n 2 "$program" --backend mpi -b 1K -e 1M -f 1.01 -n 1000000 \
@@ -54,7 +53,7 @@ wait $launcher || code=$?
 awk -F, '/^[0-9]/ && NF != 7 {exit 1}' "$rows" || fail "a row is cut off: $(cat "$rows")"
 [ "$(tail -c 1 "$rows" | wc -l)" = 1 ] || fail "the last row is cut off: $(tail -n 1 "$rows")"
 
-# The manifest is there with the first row; one that cannot be written ends all ranks.
+# The manifest exists from the first row on; if it cannot be written, all ranks end.
 code=0
 out=$(run 2 -b 1K -e 1K --manifest /dev/null/manifest 2>&1) || code=$?
 [ $code = 2 ] || fail "an unwritable manifest exits with $code"
@@ -72,7 +71,7 @@ kill -INT $launcher
 wait $launcher || true
 [ "$(grep -c '"size"' "$rows")" -ge 3 ] || fail "no three rows of JSON: $(cat "$rows")"
 
-# Help is no error, and what is wrong for all ranks is said once.
+# Help is not an error; an error common to all ranks is printed once.
 run 2 --help | grep -q -- '--op all_reduce' || fail "--help shows no flags"
 code=0
 out=$(run 2 --op nothing 2>&1) || code=$?
@@ -88,13 +87,13 @@ for flags in '--share-gpu yes' '-g 2' '--staging memcpy'; do
   grep -q -- "^lambcast: ${flags% *}: " <<< "$out" || fail "$flags is refused with $out"
 done
 
-# The mpirun of another MPI starts each process as a world of its own, which is no measurement.
+# The mpirun of another MPI starts each process as a world of its own, which must be an error.
 code=0
 out=$(PMI_RANK=0 PMI_SIZE=2 "$program" --backend mpi -b 1K -e 1K 2>&1) || code=$?
 [ $code = 4 ] || fail "a world of one of two processes exits with $code: $out"
 grep -q '2 processes were started, and MPI sees 1' <<< "$out" || fail "$out"
 
-# What MPI cannot do is refused before it starts, with exit code 2.
+# An operation that MPI cannot do is rejected before it starts, with exit code 2.
 code=0
 out=$(run 1 --op ping_pong 2>&1) || code=$?
 [ $code = 2 ] || fail "ping_pong on one rank exits with $code"

@@ -1,5 +1,5 @@
-// Ranks that a measurement runs on: all ranks of the launch, or those that a survey chose
-// (survey.h). One for the process, because a TimedCollective is called without it.
+// The ranks of a measurement: all ranks of the launch, or those chosen by a survey (survey.h). It
+// is global to the process, since a TimedCollective is called without it.
 #pragma once
 
 #include <mpi.h>
@@ -10,20 +10,20 @@
 
 namespace lambcast::validate {
 
-// MPI_COMM_WORLD until measure_on() was called.
+// Returns MPI_COMM_WORLD until measure_on() is called.
 MPI_Comm measured_world();
 
-// `ranks` must stay valid until the next call.
+// Sets the ranks; `ranks` must stay valid until the next call.
 void measure_on(MPI_Comm ranks);
 
-// Returns the host of each rank of measured_world(). Every rank of it calls this.
+// Returns the host of each rank of measured_world(). All its ranks must call this.
 std::vector<RankPlace> gather_places(int ranks);
 
 // Throws Error (missing) if a launcher started more processes than MPI sees: the mpirun of another
 // MPI starts each of them as a world of its own.
 void check_world(int ranks);
 
-// Initialises MPI unless the caller has done so, and finalises it in that case.
+// Initialises and finalises MPI, unless the caller has initialised it.
 class MpiSession {
  public:
   MpiSession();

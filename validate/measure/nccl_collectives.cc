@@ -59,7 +59,7 @@ class NcclCollective final : public TimedCollective {
   }
 
  private:
-  // In place the smaller of the two is this rank's block of the larger.
+  // In place, the smaller of the two buffers is this rank's block of the larger.
   char* input(const Gpu& gpu) const {
     return placement_ == Placement::out_of_place ? gpu.send.data() : block_of(gpu, sent_);
   }
@@ -124,7 +124,7 @@ class NcclCollective final : public TimedCollective {
   int root_;
   const Gpus& gpus_;
   const cuda::NcclApi& nccl_;
-  std::uint64_t count_ = 0;     // elements per rank or per peer, as NCCL takes it
+  std::uint64_t count_ = 0;     // elements per rank or per peer, as passed to NCCL
   std::uint64_t sent_ = 0;      // elements of the input
   std::uint64_t received_ = 0;  // elements of the result
 };
@@ -134,7 +134,7 @@ class NcclCollective final : public TimedCollective {
 std::unique_ptr<TimedCollective> nccl_collective(const MeasureOptions& options, const Gpus& gpus,
                                                  std::uint64_t size, Placement placement) {
   const Operation op = options.operation;
-  // In place a reduce leaves what each rank holds where a check would look for nothing.
+  // An in-place reduce leaves data on ranks that the check expects to be empty.
   const bool apart =
       op == Operation::all_to_all || op == Operation::send_recv || op == Operation::reduce;
   if (apart && placement == Placement::in_place) return nullptr;

@@ -10,17 +10,17 @@
 
 namespace lambcast::validate {
 
-// `size` is one of sizes_to_run() and fits the buffers of the GPUs. fp32, sum. all_to_all is a
-// group of one send and one receive per peer, send_recv one send to the next rank and one receive
-// from the one before: what nccl-tests does. In place there are those that NCCL documents so:
-// all_reduce, all_gather, reduce_scatter, broadcast; none is returned for the others.
+// Returns a collective of NCCL. `size` is one of sizes_to_run() and fits the buffers of the GPUs.
+// fp32, sum. As in nccl-tests, all_to_all is a group of one send and one receive per peer, and
+// send_recv one send to the next rank and one receive from the previous one. NCCL documents
+// in-place forms of all_reduce, all_gather, reduce_scatter and broadcast; null for the others.
 std::unique_ptr<TimedCollective> nccl_collective(const MeasureOptions& options, const Gpus& gpus,
                                                  std::uint64_t size, Placement placement);
 
-// compressed_allreduce of kernels/nccl over N = size / 4 elements, any number of them: compression,
-// exchange, server phase, gathering and decoding, the kernels included. Checked from zero errors
-// with the inputs of compressed_pattern.h; timed with errors that go on from call to call, as in
-// training, and an input that stays.
+// Returns compressed_allreduce of kernels/nccl over N = size / 4 elements, for any N: compression,
+// exchange, server phase, gathering and decoding, including the kernels. It is checked from zero
+// errors with the inputs of compressed_pattern.h. It is timed with errors that carry over from call
+// to call, as in training, and a constant input.
 std::unique_ptr<TimedCollective> nccl_compressed_allreduce(const Gpus& gpus, std::uint64_t size);
 
 }  // namespace lambcast::validate

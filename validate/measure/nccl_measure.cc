@@ -34,7 +34,7 @@ void check_flags(const MeasureOptions& options, const Launch& launch) {
   }
 }
 
-// Checks everything that the number of ranks decides, before any rank starts.
+// Checks everything that depends on the number of ranks, before any rank starts.
 void check_ranks(const MeasureOptions& options, int ranks) {
   if (options.root >= ranks) {
     fail_input({{}, 0, "-r"}, fmt::format("there is no rank {} among {}", options.root, ranks));
@@ -42,7 +42,7 @@ void check_ranks(const MeasureOptions& options, int ranks) {
   sizes_to_run(options, block_bytes(options.operation, ranks));
 }
 
-// The GPUs of this process: -g of them under a launcher (one if not given), else all or -g.
+// Returns the GPUs of this process: -g of them under a launcher (one if not given), else all or -g.
 std::vector<int> local_devices(const MeasureOptions& options, const Launch& launch, int gpus) {
   const int wanted = options.gpus_per_process > 0 ? options.gpus_per_process
                      : launch.processes > 1       ? 1
@@ -53,7 +53,7 @@ std::vector<int> local_devices(const MeasureOptions& options, const Launch& laun
     if (options.share_gpu) {
       devices.push_back(device % gpus);
     } else if (gpus == 1 && wanted == 1) {
-      devices.push_back(0);  // the launcher shows each process its own GPU only
+      devices.push_back(0);  // the launcher shows each process only its own GPU
     } else if (device < gpus) {
       devices.push_back(device);
     } else {
@@ -97,7 +97,7 @@ int measure_copies(const MeasureOptions& options, const std::vector<int>& device
         const LocalRanks local{copies[i], {devices[i]}, int(i), ranks, true};
         codes[i] = measure_ranks(head, local, *meeting[i], out);
       } catch (const Error& error) {
-        // The other ranks wait inside NCCL, and only the end of the process ends that.
+        // The other ranks wait inside NCCL, and only the end of the process ends that wait.
         std::fprintf(stderr, "lambcast: %s\n", error.what());
         std::_Exit(static_cast<int>(error.code()));
       }

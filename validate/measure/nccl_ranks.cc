@@ -54,7 +54,7 @@ Gpus connect_gpus(Rendezvous& others, const LocalRanks& local, std::uint64_t byt
     const int rank = local.first_rank + static_cast<int>(gpus.size());
     gpus.push_back(std::make_unique<Gpu>(nccl, device, rank, local.ranks, bytes));
   }
-  others.exchange({});  // a rank without memory leaves here, not while the others wait inside NCCL
+  others.exchange({});  // a rank without memory fails here, not while the others wait inside NCCL
   cuda::Group group(nccl);
   require(nccl, group.started(), "ncclGroupStart");
   for (const auto& gpu : gpus) gpu->connect(id);
@@ -66,7 +66,7 @@ void wait_for(const Gpus& gpus) {
   for (const auto& gpu : gpus) gpu->wait();
 }
 
-// The time of one iteration of a batch, as this thread sees it.
+// Returns the time of one iteration of a batch, as measured by this thread.
 double time_batch(TimedCollective& collective, const Gpus& gpus, Rendezvous& others,
                   int iterations) {
   wait_for(gpus);
@@ -174,7 +174,7 @@ int measure_ranks(MeasuredTable head, const LocalRanks& local, Rendezvous& other
   for (const std::uint64_t size : sizes) {
     report.add(measure_size(options, size, gpus, others));
   }
-  others.exchange({});  // nobody takes its communicator down while another still uses it
+  others.exchange({});  // no communicator is destroyed while another rank still uses it
   return report.finish();
 }
 

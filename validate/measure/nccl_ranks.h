@@ -1,5 +1,5 @@
-// The measurement as the ranks of one thread go through it: a process of a launcher, the only
-// process for all GPUs, or one thread of several that share a GPU.
+// The measurement from the view of one thread: a process of a launcher, the only process for all
+// GPUs, or one of several threads that share a GPU.
 #pragma once
 
 #include <ostream>
@@ -16,11 +16,11 @@ struct LocalRanks {
   std::vector<int> devices;  // one per rank
   int first_rank = 0;
   int ranks = 0;                    // of all threads
-  bool hosts_of_their_own = false;  // claim_host() was called for them
+  bool hosts_of_their_own = false;  // whether claim_host() was called for them
 };
 
-// Connects the ranks, measures all sizes and returns the exit code. `head` says what the table
-// will not learn here: the ranks' places come from `others`. Rank 0 writes to `out`.
+// Connects the ranks, measures all sizes and returns the exit code. `head` has the facts about the
+// table that are not determined here; the ranks' places come from `others`. Rank 0 writes to `out`.
 int measure_ranks(MeasuredTable head, const LocalRanks& local, Rendezvous& others,
                   std::ostream& out);
 

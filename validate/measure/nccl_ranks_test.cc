@@ -34,7 +34,7 @@ MeasureOptions small_sizes(Operation operation, int ranks) {
   return options;
 }
 
-// One thread for all ranks, each on a device of its own, as over the GPUs of one machine.
+// Measures with one thread for all ranks, each on its own device, like the GPUs of one machine.
 Outcome measure(const MeasureOptions& options, int ranks, FakeFault fault, Rendezvous& others) {
   MeasuredTable head;
   head.options = options;
@@ -52,7 +52,7 @@ Outcome measure(Operation operation, int ranks, FakeFault fault = FakeFault::non
   return measure(small_sizes(operation, ranks), ranks, fault, *meet_over_tcp({}, 1));
 }
 
-// Another process is gone from the round after `rounds` on.
+// A rendezvous in which another process is gone after `rounds` rounds.
 class Abandoned final : public Rendezvous {
  public:
   explicit Abandoned(int rounds) : rounds_(rounds) {}
@@ -65,7 +65,7 @@ class Abandoned final : public Rendezvous {
   int rounds_;
 };
 
-// A rendezvous of two processes, the other of which sends gibberish.
+// A rendezvous of two processes, of which the other sends invalid data.
 class Gibberish final : public Rendezvous {
  public:
   explicit Gibberish(std::string said) : said_(std::move(said)) {}
@@ -77,7 +77,7 @@ class Gibberish final : public Rendezvous {
 
 }  // namespace
 
-TEST_CASE("what another process sends is checked before it is read") {
+TEST_CASE("messages of other processes are checked before they are read") {
   const auto measured_beside = [](const std::string& said) {
     Gibberish others(said);
     measure(small_sizes(Operation::all_reduce, 2), 2, FakeFault::none, others);
@@ -96,7 +96,7 @@ TEST_CASE("every operation over several ranks comes out exact, padding included"
       const Outcome outcome = measure(operation, ranks);
       CHECK(outcome.code == 0);
       CHECK_THAT(outcome.text, Catch::Contains("# Out of bounds values : 0 OK"));
-      // 60, 540 and 4860 bytes, down to whole blocks: three rows, each checked.
+      // 60, 540 and 4860 bytes, rounded down to whole blocks, give three rows, each checked.
       std::istringstream lines(outcome.text);
       int rows = 0;
       for (std::string line; std::getline(lines, line);) {
@@ -142,14 +142,16 @@ TEST_CASE("a call that fails leaves no group open behind it") {
   CHECK(fake_counts().torn_in_group == 0);
 }
 
-TEST_CASE("ranks compare notes after their buffers, before NCCL would wait for one that is gone") {
-  Abandoned others(2);  // the places and the id, then the buffers
+TEST_CASE(
+    "ranks exchange messages after their buffers, before NCCL would wait for one that is "
+    "gone") {
+  Abandoned others(2);  // the rounds of places and id, then of the buffers
   CHECK_THROWS_WITH(measure(small_sizes(Operation::all_reduce, 2), 2, FakeFault::none, others),
                     Catch::Contains("is gone"));
   CHECK(fake_counts().made == 0);
 }
 
-TEST_CASE("no call is made that was not asked for") {
+TEST_CASE("no call is made that the options do not need") {
   MeasureOptions options = small_sizes(Operation::all_reduce, 2);
   options.min_bytes = options.max_bytes;
   options.check_iterations = options.warmup = 0;
@@ -159,7 +161,7 @@ TEST_CASE("no call is made that was not asked for") {
   };
   options.format = ReportFormat::csv;
   CHECK(groups() == 2);
-  options.format = ReportFormat::nccl_tests;  // in place too
+  options.format = ReportFormat::nccl_tests;  // includes in-place columns
   CHECK(groups() == 4);
   options.check_iterations = options.warmup = 1;
   CHECK(groups() == 8);

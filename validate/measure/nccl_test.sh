@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
-# Every operation of the NCCL backend on ranks that share one GPU, results checked by the program
-# itself. Without a GPU or NCCL the program must say so in one sentence and exit with 4; the test
-# is then skipped (exit code 77).
+# Runs every operation of the NCCL backend on ranks that share one GPU; the program itself checks the results. Without a
+# GPU or NCCL the program must print one sentence and exit with 4; the test is then skipped (exit code 77).
 #
 #   nccl_test.sh PROGRAM
 set -euo pipefail
 program=$1
 fail() { echo "FAILED: $1"; exit 1; }
-# Kernels of copies that cannot run at the same time wait for each other for ever.
+# A time limit, since kernels of copies that cannot run at the same time would wait for each other forever.
 run() { timeout -k 5 60 "$program" --backend nccl --share-gpu yes "$@"; }
 
 errors=$(mktemp)

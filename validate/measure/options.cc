@@ -32,7 +32,7 @@ int parse_whole(const std::string& text, const std::string& name, int low) {
   return static_cast<int>(value);
 }
 
-// "64K", "16M", "1G": binary, as in nccl-tests.
+// Parses "64K", "16M", "1G", which are binary as in nccl-tests.
 std::uint64_t parse_size(const std::string& text, const std::string& name) {
   std::uint64_t value = 0;
   const char* const last = text.data() + text.size();

@@ -1,4 +1,4 @@
-// Flags of `lambcast measure`: those of nccl-tests, with its meanings.
+// Flags of `lambcast measure`, with the names and meanings of nccl-tests.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,8 @@ enum class Staging { none, memcpy };
 
 enum class ReportFormat { nccl_tests, json, csv };
 
-// Our CSV has one time per row, so only the others are worth the in-place runs.
+// Returns whether a format shows in-place runs. The project's CSV has one time per row, so it does
+// not.
 constexpr bool shows_in_place(ReportFormat format) { return format != ReportFormat::csv; }
 
 struct MeasureOptions {
@@ -37,35 +38,36 @@ struct MeasureOptions {
   int warmup = 1;                      // -w
   int check_iterations = 1;            // -c
   int root = 0;                        // -r
-  // -g, 0 for all local GPUs, or one under a launcher. With share_gpu: ranks of this process.
+  // -g; 0: all local GPUs, or one under a launcher. With share_gpu: ranks of this process.
   int gpus_per_process = 0;
   bool share_gpu = false;  // NCCL: several ranks on one GPU, see shared_gpu.h
   RankTime rank_time = RankTime::mean;
   Statistic statistic = Statistic::mean;
   Staging staging = Staging::none;
-  // Above 0: as few iterations per size (but at least 3) as fit in this many seconds.
+  // If above 0, limits the iterations per size (but at least 3) to this many seconds.
   double seconds_per_size = 0;
   ReportFormat format = ReportFormat::nccl_tests;
-  std::string manifest;   // a file for the manifest; empty for none
+  std::string manifest;   // a file for the manifest; may be empty
   std::string algorithm;  // what was forced from outside, for the header of the CSV, e.g. "ring"
   std::string network;    // words for the header of the CSV, e.g. "emulated Ethernet, 100 Mbit/s"
 };
 
-// The flags for people, with examples.
+// Returns the help text of the flags, with examples.
 std::string_view measure_help();
 
-// Reads the flags of nccl-tests (-b -e -f -i -n -w -c -r -g -a) and our long ones: --op,
+// Reads the flags of nccl-tests (-b -e -f -i -n -w -c -r -g -a) and the project's own long ones:
+// --op,
 // --statistic mean|median, --staging none|memcpy, --share-gpu yes|no, --seconds-per-size S,
 // --format nccl-tests|json|csv, --manifest FILE, --algorithm TEXT, --network TEXT. Throws Error
-// naming the flag; for one that only nccl-tests has, with what is there instead.
+// naming the flag; for a flag that only nccl-tests has, the error names its replacement.
 MeasureOptions parse_measure_flags(const std::vector<std::string>& flags);
 
 // Returns the unit of sizes: one fp32 element per rank for collectives of blocks, one element for
 // others (compressed_allreduce pads).
 std::uint64_t block_bytes(Operation operation, int ranks);
 
-// The sizes to run, smallest first, rounded down to whole blocks. Sizes that round to nothing or
-// to the one before are left out. Throws Error when none is left, and for more than 10,000.
+// Returns the sizes to run, smallest first, rounded down to whole blocks. Sizes that round to zero
+// or to the previous one are left out. Throws Error if none is left, and for more than 10,000.
 std::vector<std::uint64_t> sizes_to_run(const MeasureOptions& options, std::uint64_t block_bytes);
 
 }  // namespace lambcast::validate

@@ -1,10 +1,11 @@
-// Inputs whose reduced value is exactly known, so that every element of every result can be
+// Inputs with an exactly known reduced value, so that every element of every result can be
 // checked for equality.
 //
 // Element i of rank r holds (r + h(i)) mod 251 with h a hash of i: whole numbers below 251, so
-// that a sum over up to 66,000 ranks stays below 2^24 and is exact in fp32 whatever the order of
-// addition, and each also fits a byte. The sum over the ranks depends on i through h(i) alone,
-// so 251 sums serve all elements. The hash makes a block that arrives at the wrong place visible.
+// that a sum over up to 66,000 ranks stays below 2^24 and is exact in fp32 for any order of
+// addition, and each also fits a byte. The sum over the ranks depends on i only through h(i),
+// so 251 sums suffice for all elements. The hash makes a block that arrives at the wrong place
+// visible.
 #pragma once
 
 #include <array>
@@ -22,7 +23,7 @@ constexpr std::uint32_t pattern_value(int rank, std::uint64_t i) {
   return (static_cast<std::uint32_t>(rank) + pattern_residue(i)) % kPatternValues;
 }
 
-// sums[h] is the sum over the ranks of an element with residue h.
+// Returns sums[h], the sum over the ranks of an element with residue h.
 inline std::array<float, kPatternValues> pattern_sums(int ranks) {
   std::array<float, kPatternValues> sums{};
   for (std::uint32_t h = 0; h < kPatternValues; ++h) {

@@ -17,7 +17,7 @@ TEST_CASE("the pattern is exact: the sums of all ranks by hand") {
     CHECK(sums[h] ==
           static_cast<float>(pattern_value(0, i) + pattern_value(1, i) + pattern_value(2, i)));
   }
-  // Neighbouring blocks must differ, or a block at the wrong place would pass.
+  // Neighbouring blocks must differ; otherwise a block at the wrong place would pass.
   int equal = 0;
   for (std::uint64_t i = 0; i < 1024; ++i)
     equal += pattern_value(0, i) == pattern_value(0, i + 1024);
@@ -27,7 +27,8 @@ TEST_CASE("the pattern is exact: the sums of all ranks by hand") {
 TEST_CASE(
     "the average of the compressed pattern is exact in the emulated world, padding included") {
   for (const int ranks : {1, 2, 3, 4, 5, 6, 7, 8, 12, 16}) {
-    // 2 leaves most ranks nothing but padding to serve; the last has chunks of many elements.
+    // With 2 elements most ranks serve only padding; with the largest number chunks have many
+    // elements.
     for (const std::size_t elements : {std::size_t{2}, std::size_t{1000}, std::size_t{65537}}) {
       emulated::ErrorFeedback errors = emulated::error_feedback(elements, ranks);
       const std::size_t chunk = errors.layout.chunk;
@@ -56,13 +57,13 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("the compressed pattern tells ranks, chunks and positions apart") {
+TEST_CASE("the compressed pattern distinguishes ranks, chunks and positions") {
   for (const int ranks : {2, 3, 8, 16}) {
     for (const float mean : compressed_means(ranks)) CHECK(mean != 0);
     for (int p = 0; p < ranks; ++p) {
       for (int q = 0; q < p; ++q) {
-        // Some chunk has another average when p and q are taken for each other there: it is served
-        // by the rank of the lowest bit in which they differ.
+        // Exchanging p and q must change the average of some chunk: the one served by the rank of
+        // the lowest bit in which they differ.
         const int chunk = (p ^ q) & -(p ^ q);
         REQUIRE(chunk < ranks);
         CHECK((compressed_part(p, chunk) > 0) != (compressed_part(q, chunk) > 0));
@@ -70,7 +71,7 @@ TEST_CASE("the compressed pattern tells ranks, chunks and positions apart") {
       }
     }
   }
-  // Shifted by a chunk, about half the signs differ.
+  // After a shift by a chunk, about half the signs differ.
   for (const std::uint64_t shift : {1ULL, 8ULL, 24ULL, 1024ULL, 65536ULL}) {
     int equal = 0;
     for (std::uint64_t i = 0; i < 10000; ++i) {

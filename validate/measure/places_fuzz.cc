@@ -1,4 +1,4 @@
-// A message of another process about the places of its ranks.
+// Parses a message of another process about the places of its ranks.
 #include "sim/base/fuzz_target.h"
 #include "validate/measure/rank_place.h"
 

@@ -9,16 +9,16 @@ namespace lambcast::validate {
 
 struct RankPlace {
   std::string host;
-  int device = -1;  // -1 on a host without GPU
+  int device = -1;  // -1 on a host without a GPU
   std::string device_name;
 };
 
-// "host TAB device TAB name of the GPU", a line each.
+// Formats the places, one per line: "host TAB device TAB name of the GPU".
 std::string place_lines(const std::vector<RankPlace>& places);
-// Throws Error (failure) for what no process of this version says.
+// Throws Error (failure) for a message that no process of this version sends.
 std::vector<RankPlace> places_in(std::string_view lines);
 
-// Throws that error: another process sent what is no `what`.
+// Throws that error: another process sent something other than a `what`.
 [[noreturn]] void fail_gibberish(std::string_view what);
 
 }  // namespace lambcast::validate

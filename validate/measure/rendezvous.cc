@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::uint32_t kLongest = 1 << 20;
 
-// First message of a process, before its token.
+// First message of a process; its token follows.
 struct Hello {
   std::uint32_t magic = 0x6c616d63;  // "lamc": a stranger's connection is told apart
   std::uint32_t rank = 0;
@@ -58,7 +58,7 @@ void check_length(const std::string& text) {
                   rank, patience_s));
 }
 
-// "1, 3-5"
+// Formats numbers as ranges: "1, 3-5".
 std::string ranges(const std::vector<int>& ranks) {
   std::string text;
   for (std::size_t i = 0; i < ranks.size();) {
@@ -76,7 +76,8 @@ class Alone final : public Rendezvous {
   std::vector<std::string> exchange(const std::string& mine) override { return {mine}; }
 };
 
-// Rank 0. A connection is a stranger until its hello is complete; no member waits for a stranger.
+// The rendezvous on rank 0. A connection is a stranger until its hello is complete; no member waits
+// for a stranger.
 class Root final : public Rendezvous {
  public:
   Root(const Launch& launch, int timeout_s, int patience_s)
@@ -85,7 +86,8 @@ class Root final : public Rendezvous {
         members_(static_cast<std::size_t>(launch.processes)) {
     const Deadline deadline = in_seconds(timeout_s);
     const Listener listener = listen_at(launch.address, launch.port);
-    // Not before it listens: a stranger at the port gets no token that is valid.
+    // The token is written only once this rank listens, so a stranger at the port never gets a
+    // valid one.
     std::optional<TokenFile> file;
     if (!launch_.token_file.empty()) launch_.token = file.emplace(launch_.token_file).token();
     std::vector<Stranger> strangers;
@@ -145,13 +147,13 @@ class Root final : public Rendezvous {
     poll(waiting.data(), waiting.size(), milliseconds_until(deadline));
   }
 
-  // Drops the stranger that has been silent longest if there are too many.
+  // Adds a stranger; drops the one that has been silent longest if there are too many.
   static void admit(Socket socket, std::vector<Stranger>& strangers) {
     if (strangers.size() == kMostStrangers) strangers.erase(strangers.begin());
     strangers.push_back({std::move(socket), in_seconds(kHelloWithin_s), {}});
   }
 
-  // Reads what has come; whether the stranger is a member now or has been turned away.
+  // Reads the received bytes; returns true once the stranger is a member or has been rejected.
   bool is_through(Stranger& stranger) {
     while (true) {
       const std::size_t wanted = still_wanted(stranger.said);
@@ -177,7 +179,8 @@ class Root final : public Rendezvous {
     return hello;
   }
 
-  // Bytes until there is something to judge; of a token no more than ours has.
+  // Returns how many more bytes are needed for a decision; reads no more of a token than the length
+  // of the valid one.
   std::size_t still_wanted(const std::string& said) const {
     if (said.size() < sizeof(Hello)) return sizeof(Hello) - said.size();
     const Hello hello = hello_of(said);
@@ -185,7 +188,7 @@ class Root final : public Rendezvous {
     return sizeof(Hello) + hello.token_bytes - said.size();
   }
 
-  // Nothing for one that does not speak our language.
+  // Returns the answer to a hello; nothing if the peer uses another protocol.
   std::optional<Answer> judge(const std::string& said) {
     const Hello hello = hello_of(said);
     if (hello.magic != Hello().magic) return {};
@@ -200,7 +203,7 @@ class Root final : public Rendezvous {
 
   Launch launch_;
   int patience_s_;
-  std::vector<Socket> members_;  // by rank; that of rank 0 stays closed
+  std::vector<Socket> members_;  // by rank; the one of rank 0 stays closed
 };
 
 std::string refusal(Answer answer, const Launch& launch) {
@@ -223,7 +226,7 @@ std::string refusal(Answer answer, const Launch& launch) {
                      launch.processes);
 }
 
-// Any other rank.
+// The rendezvous on any other rank.
 class Member final : public Rendezvous {
  public:
   Member(const Launch& launch, int timeout_s, int patience_s)
@@ -256,7 +259,7 @@ class Member final : public Rendezvous {
   }
 
  private:
-  // Reads the file anew each time: rank 0 may not have replaced that of an earlier launch yet.
+  // Reads the file each time, since rank 0 may not yet have replaced that of an earlier launch.
   bool has_token() {
     if (launch_.token_file.empty()) return true;
     const auto token = read_token(launch_.token_file);
@@ -264,7 +267,7 @@ class Member final : public Rendezvous {
     return token.has_value();
   }
 
-  // Another program may hold the port; rank 0 may still come.
+  // Returns whether rank 0 answered. Another program may use the port, and rank 0 may start later.
   bool introduced(const Socket& socket, Deadline deadline) {
     Hello hello;
     hello.rank = static_cast<std::uint32_t>(launch_.rank);
@@ -283,11 +286,11 @@ class Member final : public Rendezvous {
 
   Launch launch_;
   int patience_s_;
-  bool is_refused_ = false;  // by the token of a file, which may change
+  bool is_refused_ = false;  // the token of a file was rejected; the file may change
   Socket root_;
 };
 
-// State that the threads share.
+// State shared by the threads.
 struct Meeting {
   explicit Meeting(int members) : given(static_cast<std::size_t>(members)), barrier(members) {}
   std::vector<std::string> given;
@@ -303,7 +306,7 @@ class ThreadRendezvous final : public Rendezvous {
     meeting_->given[member_] = mine;
     meeting_->barrier.arrive_and_wait();
     std::vector<std::string> all = meeting_->given;
-    meeting_->barrier.arrive_and_wait();  // nobody gives anew before all have read
+    meeting_->barrier.arrive_and_wait();  // all must have read before the next round begins
     return all;
   }
 

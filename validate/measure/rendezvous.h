@@ -1,5 +1,5 @@
-// How the ranks of one measurement meet before NCCL connects them, and compare their clocks'
-// readings after.
+// Lets the ranks of one measurement meet before NCCL connects them, and exchange their times
+// afterwards.
 #pragma once
 
 #include <memory>
@@ -13,26 +13,27 @@ namespace lambcast::validate {
 class Rendezvous {
  public:
   virtual ~Rendezvous() = default;
-  // Returns the texts of all members, in order and the same for all: an all-gather of short texts
-  // (up to 1 MiB each). Also serves as the barrier. Throws Error{Exit::failure} when a member is
+  // Returns the texts of all members, in the same order on all of them: an all-gather of short
+  // texts (up to 1 MiB each). Also serves as a barrier. Throws Error{Exit::failure} if a member is
   // gone.
   virtual std::vector<std::string> exchange(const std::string& mine) = 0;
 };
 
-// The processes of a launcher: a star of TCP connections around rank 0, which listens on
-// launch.port of launch.address and of no other address; the others connect there. A launch of one
-// process opens nothing. Throws Error{Exit::failure} when they have not met after `timeout_s`,
-// naming the ranks that did not come, and exchange() when one says nothing for `patience_s`.
+// Connects the processes of a launcher as a star of TCP connections around rank 0. Rank 0 listens
+// on launch.port of launch.address and on no other address; the others connect there. A launch of
+// one process opens no socket. Throws Error{Exit::failure} if they have not met after `timeout_s`,
+// naming the missing ranks. exchange() throws if one is silent for `patience_s`.
 //
-// Rank 0 admits only processes with launch.token, a rank that is free and the right number of
-// processes; anyone else may connect, be silent, or send what it likes, and holds nobody up. With
+// Rank 0 admits only processes with launch.token, a free rank and the right number of processes;
+// other connections may be silent or send any data without delaying the members. With
 // launch.token_file, rank 0 writes a random token there once it listens. The token crosses the
-// network as it is: it keeps launches and strangers apart, but hides nothing from who can listen.
+// network unencrypted: it separates launches and rejects strangers, but hides nothing from
+// eavesdroppers.
 std::unique_ptr<Rendezvous> meet_over_tcp(const Launch& launch, int timeout_s,
                                           int patience_s = 600);
 
-// `members` threads of this process, one of the returned for each. exchange() waits for all of
-// them, however long: a thread that gives up must end the process.
+// Returns one rendezvous for each of `members` threads of this process. exchange() waits for all of
+// them without a time limit: a thread that gives up must end the process.
 std::vector<std::unique_ptr<Rendezvous>> meet_in_process(int members);
 
 }  // namespace lambcast::validate

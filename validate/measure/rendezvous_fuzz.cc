@@ -1,6 +1,6 @@
-// Bytes from strangers and members of a measurement, three texts separated by lines "----": from a
-// stranger to rank 0, from a member to rank 0, and from rank 0 to a member. For any of them, the
-// other side ends soon, with the exchanged texts or with Error.
+// Sends bytes of strangers and members to a measurement. The input has three texts separated by
+// lines "----": from a stranger to rank 0, from a member to rank 0, and from rank 0 to a member.
+// For any input, the receiver must end soon, with the exchanged texts or with Error.
 #include "validate/measure/rendezvous.h"
 
 #include <netinet/in.h>
@@ -16,7 +16,7 @@ namespace {
 using lambcast::validate::Launch;
 using lambcast::validate::meet_over_tcp;
 
-// A TCP socket of 127.0.0.1, closed without lingering so that thousands leave no ports behind.
+// A TCP socket of 127.0.0.1 that closes without lingering, so that thousands leave no ports behind.
 class Peer {
  public:
   explicit Peer(int descriptor = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0))
@@ -40,7 +40,7 @@ class Peer {
     const sockaddr_in address = at(port);
     return connect(descriptor_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   }
-  int listens() const {  // the port
+  int listens() const {  // returns the port
     sockaddr_in address = at(0);
     socklen_t size = sizeof address;
     bind(descriptor_, reinterpret_cast<sockaddr*>(&address), sizeof address);

@@ -46,7 +46,7 @@ std::uint64_t wrong_in(const MeasuredTable& table) {
   return wrong;
 }
 
-// As nccl-tests takes it: over all sizes, both halves where there are two.
+// Returns the average of nccl-tests: over all sizes, and both halves if there are two.
 double average_busbw_GBps(const MeasuredTable& table, const Measurement& measurement) {
   double sum = 0;
   int halves = 0;
@@ -78,7 +78,7 @@ std::string statistic_words(const MeasuredTable& table) {
                      rank_time_words(table.options.rank_time), over);
 }
 
-// As wide as in nccl-tests, but with digits left for a slow link.
+// Formats a bandwidth as wide as in nccl-tests, with more digits for a slow link.
 std::string rate(double GBps) {
   return GBps < 1 ? fmt::format("{:6.4f}", GBps) : fmt::format("{:6.2f}", GBps);
 }
@@ -88,7 +88,7 @@ std::optional<std::string> staging_words(const MeasuredTable& table) {
   return "memcpy in place of copies between device and host";
 }
 
-// Key and sentence of what a shared GPU makes of the table.
+// Returns notes on a table measured with a shared GPU, as keys and sentences.
 std::vector<std::pair<std::string, std::string>> sharing_notes(const MeasuredTable& table) {
   if (table.sharing.how.empty()) return {};
   return {{"sharing", table.sharing.how},
@@ -96,7 +96,7 @@ std::vector<std::pair<std::string, std::string>> sharing_notes(const MeasuredTab
           {"not fit for", table.sharing.unfit_for}};
 }
 
-// The table is read back word by word.
+// Returns a name without spaces, since the table is parsed word by word.
 std::string one_word(std::string_view name) {
   std::string word = printable(name);
   std::replace(word.begin(), word.end(), ' ', '_');
@@ -189,7 +189,7 @@ void add_half(Json& json, const std::string& key, const Measurement& measurement
   }
 }
 
-// The object without its end: the rows and the tail follow.
+// Writes the JSON object without its end; the rows and the tail follow.
 void write_json_head(const MeasuredTable& table, std::ostream& out) {
   Json json{{"schema_version", 1},
             {"tool", "lambcast measure"},
@@ -303,7 +303,8 @@ void Report::flush() {
 }
 
 void Report::show_progress() const {
-  if (isatty(STDERR_FILENO) == 0 || isatty(STDOUT_FILENO) != 0) return;  // rows are progress too
+  // rows show the progress too
+  if (isatty(STDERR_FILENO) == 0 || isatty(STDOUT_FILENO) != 0) return;
   const std::size_t done = table_.rows.size();
   fmt::print(stderr, "\r{} of {} sizes{}", done, sizes_, done == sizes_ ? "\n" : "");
 }

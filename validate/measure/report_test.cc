@@ -93,7 +93,7 @@ TEST_CASE("text and JSON have both halves of nccl-tests, or say that there is no
     REQUIRE(all[0].rows.size() == 2);
     CHECK(all[0].rows[1].time.us() == Approx(2 * 262.144).epsilon(1e-4));
   }
-  // busbw is 3/4 of 1 GB/s out of place and of half of it in place.
+  // busbw is 3/4 of 1 GB/s out of place, and half of that in place.
   const std::string text = report(table, ReportFormat::nccl_tests);
   CHECK_THAT(text, Catch::Contains("# Avg bus bandwidth    : 0.5625\n"));
   const auto json = nlohmann::json::parse(report(table, ReportFormat::json));
@@ -169,7 +169,7 @@ TEST_CASE("the exit code of a report is that of its results") {
   MeasuredTable table = table_of_four(Operation::all_reduce);
   const std::vector<MeasuredRow> rows = std::move(table.rows);
   table.rows.clear();
-  Report silent(table, nullptr, 2);  // as on every rank but 0
+  Report silent(table, nullptr, 2);  // without output, as on every rank except 0
   silent.add(rows[0]);
   CHECK(silent.finish() == 0);
   MeasuredRow bad = rows[1];
@@ -178,7 +178,7 @@ TEST_CASE("the exit code of a report is that of its results") {
   CHECK(silent.finish() == 1);
 }
 
-TEST_CASE("what cannot be written is said") {
+TEST_CASE("output that cannot be written is an error") {
   MeasuredTable table = table_of_four(Operation::all_reduce);
   std::ostringstream out;
   out.setstate(std::ios::badbit);
@@ -197,8 +197,8 @@ std::string text_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// A disk on which no file may grow beyond 100 bytes, which the manifest is larger than.
-TEST_CASE("a manifest that cannot be written whole leaves the one before") {
+// Files are limited to 100 bytes, less than the manifest.
+TEST_CASE("a manifest that cannot be written whole leaves the previous one") {
   std::string name = std::filesystem::temp_directory_path() / "manifest-XXXXXX";
   REQUIRE(mkdtemp(name.data()) != nullptr);
   const std::filesystem::path folder = name;
@@ -230,7 +230,7 @@ TEST_CASE("a manifest that cannot be written whole leaves the one before") {
   std::filesystem::remove_all(folder);
 }
 
-TEST_CASE("every report and the manifest carry the words of a shared GPU") {
+TEST_CASE("every report and the manifest have the notes on a shared GPU") {
   MeasuredTable table = table_of_four(Operation::all_reduce);
   table.sharing = words_of(GpuSharing::slices);
   for (const ReportFormat format :

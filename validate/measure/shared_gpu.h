@@ -1,5 +1,5 @@
-// The ways to measure several NCCL ranks on one GPU (kernels/nccl/shared_gpu.h), and what a table
-// measured so is fit for. Three, best first:
+// Three ways to measure several NCCL ranks on one GPU (kernels/nccl/shared_gpu.h), and the use of a
+// table measured that way. Best first:
 //
 //   copies   one process without a launcher: a thread, a stream and a private copy of NCCL for each
 //            rank. All share one CUDA context, so their kernels run at the same time.
@@ -16,13 +16,13 @@ namespace lambcast::validate {
 
 enum class GpuSharing { none, copies, mps, slices };
 
-// Notes of a table measured with shared GPUs; all empty for `none`.
+// Notes for a table measured with shared GPUs; all empty for `none`.
 struct SharingWords {
   std::string how, fit_for, unfit_for;
 };
 SharingWords words_of(GpuSharing sharing);
 
-// Does an MPS daemon listen where CUDA would look for it (CUDA_MPS_PIPE_DIRECTORY)?
+// Returns whether an MPS daemon listens where CUDA would search for it (CUDA_MPS_PIPE_DIRECTORY).
 bool mps_runs(const Environment& environment);
 
 }  // namespace lambcast::validate

@@ -64,7 +64,8 @@ bool connects(const Socket& socket, const addrinfo& at, Deadline deadline) {
   return error == 0;
 }
 
-// Whether a transfer that moved nothing may be tried again, once the socket is ready for it.
+// Returns whether a transfer that moved nothing may be tried again, once the socket is ready for
+// it.
 bool may_retry(const Socket& socket, short events, Deadline deadline) {
   if (errno == EINTR) return true;
   return (errno == EAGAIN || errno == EWOULDBLOCK) && wait_for(socket, events, deadline);

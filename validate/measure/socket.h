@@ -1,5 +1,5 @@
-// TCP between the processes of one measurement: one address, and reads and writes that end by a
-// deadline. All sockets are closed in programs that this one starts.
+// TCP between the processes of one measurement: one address, and reads and writes with a deadline.
+// Sockets are not inherited by programs that this one starts.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@ namespace lambcast::validate {
 using Deadline = std::chrono::steady_clock::time_point;
 Deadline in_seconds(int seconds);
 
-// For poll(): what is left until then, rounded up, at least 0 and at most an hour.
+// For poll(): returns the time left, rounded up, at least 0 and at most an hour.
 int milliseconds_until(Deadline deadline);
 
 class Socket {
@@ -35,20 +35,21 @@ class Socket {
 
 struct Listener {
   Socket socket;
-  std::string address;  // as a number, where `host` may be a name
+  std::string address;  // numeric form, since `host` may be a name
 };
 
-// Listens on what `host` stands for on this machine and on none of its other addresses. Throws
-// Error{Exit::failure} when it stands for no address of this machine, or the port is taken.
+// Listens on the address of `host` on this machine and on none of its other addresses. Throws
+// Error{Exit::failure} if `host` is no address of this machine, or if the port is taken.
 Listener listen_at(const std::string& host, int port);
 
-// One that waits at the listener, if any still does.
+// Returns a connection that waits at the listener, if there still is one.
 std::optional<Socket> accept_one(const Listener& listener);
 
-// The first address that `host` stands for that answers by the deadline.
+// Connects to the first address of `host` that answers before the deadline.
 std::optional<Socket> connect_to(const std::string& host, int port, Deadline deadline);
 
-// Exactly so many bytes; false when the connection ended or the deadline passed before.
+// Transfer exactly `bytes` bytes; return false if the connection ended or the deadline passed
+// before.
 bool send_all(const Socket& socket, const void* data, std::size_t bytes, Deadline deadline);
 bool receive_all(const Socket& socket, void* data, std::size_t bytes, Deadline deadline);
 

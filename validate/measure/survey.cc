@@ -8,7 +8,7 @@
 namespace lambcast::validate {
 namespace {
 
-// Takes a flag with its value out of `flags`.
+// Removes a flag with its value from `flags`; returns the value.
 std::optional<std::string> take(std::vector<std::string>& flags, const std::string& name) {
   const auto flag = std::ranges::find(flags, name);
   if (flag == flags.end()) return std::nullopt;

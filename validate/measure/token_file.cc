@@ -29,7 +29,7 @@ constexpr mode_t kOfOthers = S_IRWXG | S_IRWXO;
 
 std::string random_token() {
   std::array<unsigned char, 32> bytes{};
-  // Up to 256 bytes come whole once the system has started.
+  // Once the system has started, getrandom() returns up to 256 bytes completely.
   if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
     throw Error(Exit::failure, fmt::format("no random bytes: {}", std::strerror(errno)));
   std::string token;
@@ -44,7 +44,7 @@ fs::path token_file_of_host(int port) {
   if (mkdir(folder.c_str(), S_IRWXU) != 0 && errno != EEXIST)
     fail_token(folder, std::strerror(errno));
   struct stat found {};
-  // A link or a folder of somebody else may have been put there before.
+  // Another user may have put a link or a folder there before.
   if (lstat(folder.c_str(), &found) != 0 || !S_ISDIR(found.st_mode) || found.st_uid != geteuid() ||
       (found.st_mode & kOfOthers) != 0)
     fail_token(folder, "is no folder of this user alone");
@@ -55,7 +55,7 @@ TokenFile::TokenFile(fs::path path) : path_(std::move(path)), token_(random_toke
   const fs::path part = path_.string() + ".part";
   unlink(part.c_str());
   AppendedFile(part, 0, Access{S_IRUSR | S_IWUSR, geteuid(), getegid()}).append(token_);
-  // One that is left of an earlier launch is replaced.
+  // Replaces the file of an earlier launch.
   if (rename(part.c_str(), path_.c_str()) != 0) fail_token(path_, std::strerror(errno));
 }
 

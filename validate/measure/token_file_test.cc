@@ -1,4 +1,4 @@
-// The secrets of launches, and the file through which the ranks of one host get theirs.
+// Tests the secrets of launches, and the file through which the ranks of one host get theirs.
 #include "validate/measure/token_file.h"
 
 #include <array>
@@ -13,9 +13,9 @@
 using namespace lambcast;
 using namespace lambcast::validate;
 
-TEST_CASE("a launch has a secret of its own, whatever launched it") {
-  // Rank, processes, rank on this host and processes on this host, under each launcher. What names
-  // the job is public and plays no part.
+TEST_CASE("a launch has a secret of its own, with any launcher") {
+  // Variables of each launcher: rank, processes, rank on this host, processes on this host. The
+  // name of the job is public and must not matter.
   const std::vector<std::array<const char*, 4>> launchers{
       {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
       {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",

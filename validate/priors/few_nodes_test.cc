@@ -26,7 +26,7 @@ std::string fitted_to(const std::string& base, const std::vector<Measurement>& t
   return calibrated_cluster(base, base_file, "mine", summary, "tables");
 }
 
-// The median of |forecast / measured - 1|.
+// Returns the median of |forecast / measured - 1|.
 double error_on(const std::string& description, const Measurement& table) {
   const Cluster cluster = decode_cluster(Table::parse(description, base_file), base_file);
   MeasuredSeries series = series_of(table, cluster, Backend::nccl);
@@ -38,7 +38,7 @@ double error_on(const std::string& description, const Measurement& table) {
 
 const std::vector<std::string> operations{"allgather", "allreduce", "reducescatter"};
 
-// A preset that has seen the other operations on one to eight nodes.
+// Returns a preset fitted to the other operations on one to eight nodes.
 std::string preset_without(const std::string& base, const std::string& operation) {
   std::vector<Measurement> others;
   for (const std::string& other : operations)
@@ -52,13 +52,13 @@ struct Pair {
   std::vector<const char*> forecast;
 };
 
-// Errors on tables that neither the preset nor the user has seen, before the user's table and
-// after.
+// Errors on tables that neither the preset nor the user has used, before and after calibration with
+// the user's table.
 struct Errors {
   std::vector<double> before, after;
 };
 
-// No pair is harmed by more than `harm`.
+// Returns the errors. Checks that calibration worsens no pair by more than `harm`.
 Errors errors_of(const std::vector<Pair>& pairs, double harm) {
   const std::string base = read_file(std::string(LAMBCAST_VALIDATE) + "/calibrate/" + base_file);
   Errors errors;
@@ -89,8 +89,8 @@ TEST_CASE("priors: a table of one node does not harm the forecast of two") {
   CHECK(quantile(errors.after, 0.5) < 0.08);
 }
 
-// Two nodes have rates of their own, a tree's and a lone GPU's, which four do not share.
-TEST_CASE("priors: a table of two nodes betters the forecast of four and eight") {
+// Two nodes have their own rates (of a tree, and of a single GPU), which do not apply to four.
+TEST_CASE("priors: a table of two nodes improves the forecast of four and eight") {
   const Errors errors = errors_of(
       {{"2n2r", {"4n4r"}}, {"2n4r", {"4n8r"}}, {"2n8r", {"4n16r", "8n32r"}}, {"4n16r", {"8n32r"}}},
       0.09);
@@ -99,8 +99,8 @@ TEST_CASE("priors: a table of two nodes betters the forecast of four and eight")
   CHECK(quantile(errors.after, 0.5) < quantile(errors.before, 0.5));
 }
 
-// A ring over two nodes is as slow as its NICs: the presets that only such rings were fitted to
-// keep what is published of their links, 235 GB/s on A100.
+// A ring over two nodes is limited by its NICs, so presets fitted only to such rings keep the
+// published rates of their links, 235 GB/s on A100.
 TEST_CASE("priors: tables of several nodes leave the links inside one as they were") {
   for (const char* preset : {"dgx-a100-80g", "selene-a100", "aws-p4d"}) {
     INFO(preset);

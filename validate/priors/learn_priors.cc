@@ -20,11 +20,11 @@ struct Factor {
   const char* key;
   double begin;
   double low, high;
-  double width;  // of the weak prior that keeps what no table determines where it was
+  double width;  // width of the weak prior that keeps factors in place if no table determines them
 };
 
-// Shares stay at or below what physics allows; latencies are NCCL's own to 30 times that. The base
-// of LL is little more than a launch, which lasts as long as in the tables of one node.
+// Shares are limited by physics; latencies are NCCL's own to 30 times those. The base of LL is
+// little more than a launch, whose time is the same in tables of one node.
 constexpr Factor on_rdma[] = {{"LL.base", 1.9, .3, 10, .35},
                               {"LL.local_hop", 3, .3, 30, 1},
                               {"LL.network_hop", 1.5, .3, 20, 1},
@@ -54,9 +54,10 @@ constexpr Factor on_rdma[] = {{"LL.base", 1.9, .3, 10, .35},
                               {"slice", 1, .05, 8, 1},
                               {"nvls.base", 1, .3, 4, .5},
                               {"nvls.network_hop", 1, .3, 8, .7}};
-// A connection of NCCL carried 0.645 GB/s between RTX 3060 and 0.705 between H20 on 100 Gbit/s,
-// 0.82 between L20, 0.34 on a cloud host of 4 x 200 Gbit/s: geometric mean 0.6, standard deviation
-// of the logarithm 0.4. More went through single channels (1.9 GB/s, nccl#209; 1 to 1.5, nccl#450).
+// Sources of the rate of a connection of NCCL: 0.645 GB/s between RTX 3060 and 0.705 between H20 on
+// 100 Gbit/s, 0.82 between L20, 0.34 on a cloud host of 4 x 200 Gbit/s. Geometric mean 0.6,
+// standard deviation of the logarithm 0.4. Single channels reached more (1.9 GB/s, nccl#209; 1 to
+// 1.5, nccl#450).
 constexpr Factor on_sockets[] = {{"LL.base", 1, .3, 20, .7},
                                  {"LL.network_hop", 1, .3, 20, .7},
                                  {"LL.tree_network_hop", 1, .3, 20, .7},
@@ -74,13 +75,14 @@ std::span<const Factor> factors_of(NetworkKind network) {
 constexpr std::string_view of_mpi = "emulated-ethernet-100mbit";
 constexpr double band_ends[] = {small_below, medium_below, 1e300};
 constexpr std::size_t rows_of_a_band = 9;
-constexpr double outlier = 0.3;           // as far as fabrics differ from what is typical
-constexpr double least_spread = 0.15;     // of two machines that are alike
-constexpr double enough_fabrics = 3;      // to trust that they are alike
-constexpr double determined = 0.5;        // share that the tables contribute
-constexpr double mostly = 2.0 / 3;        // from here on one fabric can speak for all
-constexpr double noticeable = 0.05;       // below it their tables do not feel the factor
-constexpr double another_valley = 0.999;  // of the cost: below it is not the same one, rounded
+constexpr double outlier = 0.3;        // distance of fabrics from the typical one
+constexpr double least_spread = 0.15;  // spread between two equal machines
+constexpr double enough_fabrics = 3;   // needed to trust that fabrics are alike
+constexpr double determined = 0.5;     // share that a fabric's tables contribute
+constexpr double mostly = 2.0 / 3;     // share above which one fabric determines a factor alone
+constexpr double noticeable = 0.05;    // below it a fabric's tables do not depend on the factor
+// ratio of costs below which two minima are different, not equal within rounding
+constexpr double another_valley = 0.999;
 
 struct Point {
   std::size_t table;
@@ -97,7 +99,7 @@ std::vector<Point> points_of(const LearningFabric& fabric) {
 }
 
 // Returns an equal number of points per band, spread over tables and sizes, so that all fabrics
-// weigh alike.
+// have equal weight.
 std::vector<Point> thinned(const std::vector<Point>& points) {
   std::vector<Point> few;
   double from = 0;
@@ -113,7 +115,7 @@ std::vector<Point> thinned(const std::vector<Point>& points) {
   return few;
 }
 
-// The rows of a fabric that the search looks at, and its description as parsed.
+// The rows of a fabric used in the search, and its parsed description.
 struct Sample {
   const LearningFabric* fabric;
   std::vector<Point> points;
@@ -188,7 +190,7 @@ VectorXd felt_by(const Sample& sample, NetworkKind network, const VectorXd& x) {
   return minimise(problem).from_data;
 }
 
-// Factors that one fabric says nearly all of and no other feels.
+// Returns the factors that one fabric determines almost alone and that no other depends on.
 std::vector<bool> felt_by_one_alone(const std::vector<Sample>& samples, NetworkKind network,
                                     const VectorXd& x) {
   std::vector<int> feel(static_cast<std::size_t>(x.size())), mostly_by(feel);
@@ -204,8 +206,8 @@ std::vector<bool> felt_by_one_alone(const std::vector<Sample>& samples, NetworkK
   return alone;
 }
 
-// Which protocol is cheapest changes with their latencies, so the cost has several valleys. Begins
-// at the start and where LL's are three times as long.
+// Fits all fabrics together. The cheapest protocol depends on the latencies, so the cost has
+// several minima. The search starts at `start`, and with the latencies of LL three times as long.
 LeastSquaresFit fit_to_all(const std::vector<Sample>& samples, NetworkKind network,
                            const VectorXd& start) {
   VectorXd slower = start;
@@ -270,7 +272,7 @@ Priors::OfKind learn_kind(std::span<const LearningFabric> fabrics, NetworkKind n
     const LeastSquaresFit own = fit({sample}, network, typical.x, typical.x);
     for (Eigen::Index i = 0; i < start.size(); ++i) {
       if (own.from_data[i] < determined) continue;
-      // The fit is drawn towards what is typical by the rest.
+      // The other fabrics pull this fit towards the typical value; this undoes it.
       const double apart = (own.x[i] - typical.x[i]) / own.from_data[i];
       squares[i] += own.from_data[i] * apart * apart;
       weights[i] += own.from_data[i];

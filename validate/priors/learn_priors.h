@@ -1,18 +1,17 @@
-// Learns topologies/priors.toml from the fabrics whose tables ship: what NCCL makes of a network
-// that nobody measured, and by how much fabrics differ.
+// Learns topologies/priors.toml from the fabrics whose tables ship: NCCL's performance on a network
+// without measurements, and the spread between fabrics.
 //
-// typical   one set of factors for all fabrics of a kind, each description otherwise as it was
-//           before any fit (validate/calibrate/bases): that which forecasts their tables best, by
-//           robust least squares of log(forecast / measured) over as many rows of each band of size
-//           from each fabric, however long its tables are. What one fabric alone feels is not
-//           typical of any other: midway, in logarithms, between its value and where the search
-//           begins, which counts as a second fabric
-// spread    of the logarithm: how far each fabric's own best set lies from it, root mean square
-//           over the fabrics whose tables determine the factor, each counting as much as they do;
-//           where none does, or one alone feels it, the width of the weak prior that it was
-//           fitted under
-// fabrics   how many determine it: their tables rather than what is typical of the rest contribute
-//           half or more of what their own best set knows of it
+//   typical   one set of factors for all fabrics of a kind, with each description as it was before
+//             any fit (validate/calibrate/bases). The set forecasts their tables best, by robust
+//             least squares of log(forecast / measured). Each fabric has the same number of rows in
+//             each size band, however long its tables are. A factor that only one fabric determines
+//             is set midway, in logarithms, between that fabric's value and the start of the
+//             search, which counts as a second fabric
+//   spread    of the logarithm: distance of each fabric's own best set from the typical one, as a
+//             root mean square over the fabrics whose tables determine the factor, weighted by how
+//             far they do. If none does, or only one, it is the width of the weak prior of the fit
+//   fabrics   number of fabrics that determine the factor: their own tables, rather than the
+//             typical value of the others, contribute half or more of the information
 #pragma once
 
 #include <span>
@@ -26,15 +25,16 @@ namespace lambcast::validate {
 
 struct LearningFabric {
   std::string name;
-  std::string description;  // TOML, before any fit
+  std::string description;  // TOML before any fit
   NetworkKind network = NetworkKind::rdma;
   std::vector<Measurement> tables;
 };
 
-// The fabrics of the tables that ship and NCCL ran on; `validate` is the folder of that name.
+// Returns the fabrics whose tables ship and were measured with NCCL; `validate` is the folder of
+// that name.
 std::vector<LearningFabric> fabrics_to_learn_from(const std::string& validate);
 
-// log(forecast / measured) of every row, and its size, of a fabric under priors.
+// log(forecast / measured) of a row, and its size, for a fabric forecast with priors.
 struct RowError {
   Bytes size;
   double error = 0;
@@ -48,7 +48,7 @@ Priors::OfKind learn_kind(std::span<const LearningFabric> fabrics, NetworkKind n
 
 Priors learn_priors(std::span<const LearningFabric> fabrics);
 
-// As topologies/priors.toml, learned from these.
+// Formats priors as topologies/priors.toml; `fabrics` are those they were learned from.
 std::string priors_text(const Priors& priors, std::span<const LearningFabric> fabrics);
 
 }  // namespace lambcast::validate

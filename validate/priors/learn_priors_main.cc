@@ -1,5 +1,5 @@
-// learn_priors VALIDATE: writes what topologies/priors.toml should hold to standard output. After a
-// change of the model or of the tables:
+// learn_priors VALIDATE: writes the new content of topologies/priors.toml to standard output. After
+// a change of the model or of the tables:
 //
 //   build/validate/priors/learn_priors validate > priors.toml
 //   mv priors.toml topologies/ && cmake --build build && validate/calibrate/refit build

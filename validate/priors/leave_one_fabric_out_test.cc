@@ -25,7 +25,7 @@ double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-TEST_CASE("priors: what ships is what the fabrics teach") {
+TEST_CASE("priors: the shipped priors are those learned from the fabrics") {
   const auto fabrics = fabrics_to_learn_from(LAMBCAST_VALIDATE);
   const std::string text = priors_text(learn_priors(fabrics), fabrics);
   const Priors learned = decode_priors(Table::parse(text, "learned"));
@@ -38,13 +38,13 @@ TEST_CASE("priors: what ships is what the fabrics teach") {
     for (const auto& [key, prior] : shipped.of) {
       INFO(key);
       REQUIRE(fresh.of.contains(key));
-      // Compilers round differently, and valleys are flat.
+      // Compilers round differently, and the minima are flat.
       CHECK(std::abs(std::log(fresh.typical(key) / prior.typical)) < 0.05);
     }
   }
 }
 
-// Errors in one band of sizes of forecasts without their own fabric.
+// Held-out errors of one size band: the fabric's own tables are left out of the priors.
 struct LeftOut {
   std::vector<double> off;  // |log(forecast / measured)|
   double inside = 0, score = 0;
@@ -88,7 +88,7 @@ std::map<std::string, std::vector<std::string>> table_below(const std::string& f
   return rows;
 }
 
-// The numbers of a cell are those computed, to the last digit that is printed.
+// Checks that the numbers of a cell are the computed ones, to the last printed digit.
 void check_printed(const std::string& cell, const std::vector<double>& computed) {
   INFO("'" << cell << "' is printed");
   std::string numbers = cell;
@@ -107,8 +107,8 @@ void check_printed(const std::string& cell, const std::vector<double>& computed)
   CHECK(count == computed.size());
 }
 
-// Over fabrics, each left out in turn and forecast from what the others teach as they would have
-// shipped without it: learned from nothing, with nothing of its own but its description.
+// Leaves out each fabric in turn. It is forecast only from its description, with priors learned
+// anew from the others, as if it had not been shipped.
 class LeftOutInTurn {
  public:
   void add(NetworkKind network) {
@@ -128,8 +128,8 @@ class LeftOutInTurn {
 
   double mean_score(std::size_t band) const { return mean(scores_[band]); }
 
-  // Compares the tables of the manual: each fabric in methods.md, and the line of trust.md that
-  // begins with `row` and sums them up.
+  // Compares with the tables of the manual: each fabric in methods.md, and the summary line of
+  // trust.md that begins with `row`.
   void check_page(const std::string& row) const {
     const auto fabrics = table_below("methods.md", "| fabric | below 64 KiB |");
     for (const auto& [name, computed] : by_name_) {
@@ -186,7 +186,7 @@ class LeftOutInTurn {
   std::string lines_;
 };
 
-TEST_CASE("priors: a fabric that nobody measured is forecast from the others") {
+TEST_CASE("priors: a fabric without measurements is forecast from the others") {
   LeftOutInTurn turn;
   turn.add(NetworkKind::rdma);
   turn.print("over RDMA fabrics");
@@ -211,7 +211,7 @@ TEST_CASE("priors: a fabric that nobody measured is forecast from the others") {
   }
 }
 
-TEST_CASE("priors: a TCP fabric that nobody measured is forecast from the other one") {
+TEST_CASE("priors: a TCP fabric without measurements is forecast from the other one") {
   LeftOutInTurn turn;
   turn.add(NetworkKind::socket);
   turn.print("over TCP fabrics");

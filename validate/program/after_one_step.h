@@ -24,10 +24,10 @@ struct AfterOneStep {
 std::vector<AfterOneStep> after_one_step(const std::vector<UnseenStack>& stacks,
                                          std::size_t measured = 1);
 
-// All runs of these stacks.
+// Scores over all runs of these stacks.
 struct OneStepScore {
   ErrorScore before, after;
-  double width_before = 1, width_after = 1;  // median upper end over the forecast
+  double width_before = 1, width_after = 1;  // median ratio of the upper end to the forecast
 };
 OneStepScore score_of(const std::vector<AfterOneStep>& stacks);
 

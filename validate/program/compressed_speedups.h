@@ -1,5 +1,5 @@
-// Speed-ups of runs that send fewer bits, against the plain run of the same source. Neither run set
-// a number of the model (unseen_stacks.h). With both runs at the same batch
+// Speed-ups of runs that send fewer bits, over the plain run of the same source. Neither run was
+// used to set a number of the model (unseen_stacks.h). With both runs at the same batch
 //
 //   speed-up = time of the plain run / time of the run that sends fewer bits
 //
@@ -26,10 +26,10 @@ struct CompressedSpeedup {
   bool has_right_sign() const { return (measured > 1) == (forecast > 1); }
 };
 
-// In the order of the rows.
+// Returns the speed-ups in the order of the rows.
 std::vector<CompressedSpeedup> compressed_speedups();
 
-// Medians by program, and over all.
+// Formats the medians by program, and for all.
 std::string speedup_table(const std::vector<CompressedSpeedup>& speedups);
 
 // The pairs "1-bit Adam" and "Adam" of the same network and GPUs among published cases; `program`

@@ -25,7 +25,7 @@ TEST_CASE("compressed speed-ups: the sign is right, and half of them are within 
   CHECK(std::expm1(validate::quantile(off, 0.5)) <= 0.2);
 }
 
-// 1.5 times as fast, forecast 1.2, and a loss that is forecast as one.
+// One run is 1.5 times as fast and forecast at 1.2; another is slower, as forecast.
 TEST_CASE("compressed speed-ups: the table counts signs and takes medians by program") {
   const std::string table =
       speedup_table({{"a", "one", 1.5, 1.2}, {"b", "two", 0.9, 0.9}, {"b", "three", 0.9, 1.1}});

@@ -1,19 +1,19 @@
 // Errors and intervals of training runs by the grade of their evidence:
 //
-//   S   a program on a machine left out whole, with the prior of the others (left_out_stacks.h)
-//   U   rows that set no parameter, of sources in view when the model was made
+//   S   a program on a machine that is left out completely, with the prior of the others
+//   U   rows that set no parameter, of sources that were used while the model was made
 //   R   rows that set a parameter
 //
-// A fourth grade, F, is that of forecasts registered before anybody measured them
+// A fourth grade, F, is for forecasts registered before the measurement
 // (validate/replay/registered.h).
 //
-// The slope says whether wide intervals are those of large errors: with e the error's logarithm and
-// w the half width of its interval, over the rows of a grade,
+// The slope shows whether wide intervals belong to large errors. With e the error's logarithm and w
+// the half width of its interval, over the rows of a grade,
 //
 //   slope = sum |e| w / sum w^2
 //
-// An error of normal distribution whose interval of 90 % is right gives sqrt(2 / pi) / 1.645 =
-// 0.49. Less: the intervals are wider than the errors need.
+// Normally distributed errors with correct 90 % intervals give sqrt(2 / pi) / 1.645 = 0.49. A
+// smaller slope means that the intervals are too wide.
 #pragma once
 
 #include <string>
@@ -31,10 +31,10 @@ struct Grade {
   double slope = 0;
 };
 
-// Times and rates; memory has no interval.
+// Returns the grade of times and rates; memory has no interval.
 Grade grade_of(char letter, std::string meaning, const std::vector<SourceResult>& results);
 
-// S, U and R. The median of S is the median of the stacks' medians.
+// Returns S, U and R. The median of S is the median of the stacks' medians.
 std::vector<Grade> grades_of(const SourceSummary& summary, const LeftOutStacks& left_out);
 
 std::string grade_table(const std::vector<Grade>& grades);

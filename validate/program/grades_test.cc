@@ -19,7 +19,7 @@ SourceResult result_of(double measured, double forecast, double half_width) {
   return result;
 }
 
-// Half widths ln 2 and ln 4, errors half of each: a slope of 0.5.
+// Half widths are ln 2 and ln 4, and errors are half of each, so the slope is 0.5.
 TEST_CASE("grades: the slope is that of errors on half widths") {
   const std::vector<SourceResult> results{result_of(1, std::sqrt(2.0), 2), result_of(1, 0.5, 4)};
   const Grade grade = grade_of('U', "rows", results);
@@ -37,7 +37,7 @@ TEST_CASE("grades: every row of the sources is U or R, and each stack's is S") {
   CHECK(grades[0].score.rows == left_out.rows);
   CHECK(grades[0].score.median == left_out.of_medians);
   CHECK(grades[1].score.with_interval + grades[2].score.with_interval == summary.all.with_interval);
-  // The table begins with the largest errors, those of stacks left out.
+  // The table begins with the largest errors, those of left-out stacks.
   CHECK(grades[0].score.median > grades[1].score.median);
   CHECK(grades[1].score.median > grades[2].score.median);
   CHECK_THAT(grade_table(grades), Contains("S  programs on machines, each left out whole"));

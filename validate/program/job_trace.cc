@@ -45,8 +45,9 @@ TracedStep step_of(const std::vector<TracedKernel>& kernels,
   return step;
 }
 
-// Steps as the GPU runs them end with a kernel. The gap to the next one, in which the GPU waits
-// for data or the host, belongs to the step unless steps between both were not recorded.
+// Adds gaps to steps. A step as run on the GPU ends with a kernel. The gap to the next step, in
+// which the GPU waits for data or the host, belongs to the step, unless steps between the two were
+// not recorded.
 void add_gaps(std::vector<std::pair<double, double>>& spans) {
   for (std::size_t i = 0; i + 1 < spans.size(); ++i)
     if (const double next = spans[i + 1].first;

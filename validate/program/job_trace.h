@@ -4,14 +4,14 @@
 //
 // Parts of each step, with the intervals of kernels on all streams united:
 //
-//   computing   kernels that are no communication
+//   computing   kernels other than communication
 //   exposed     communication while nothing computes
 //   idle        neither
 //
-// Kernels are told apart by name: communication (ncclKernel, ncclDevKernel, rccl, msccl, nvshmem,
+// Kernels are classified by name: communication (ncclKernel, ncclDevKernel, rccl, msccl, nvshmem,
 // deep_ep), attention (flash, fmha, attention), products (gemm, cutlass, xmma, nvjet, conv),
-// copies, all others. A collective's kernel includes the wait for the last rank, so that exposed
-// time is not the time of a transfer.
+// copies, all others. A collective's kernel includes the wait for the last rank, so exposed time is
+// more than the transfer.
 //
 // Computing is divided by kind: products first, then attention while no product runs, and so on.
 //
@@ -35,24 +35,26 @@ KernelKind kind_of_kernel(std::string_view name);
 
 struct TracedStep {
   double time_us = 0, computing_us = 0, exposed_us = 0, idle_us = 0;
-  std::array<double, kernel_kind_names.size()> kernel_us{};  // summed, overlaps included
-  std::array<double, kernel_kind_names.size()> alone_us{};   // while none of a kind before it runs
+  std::array<double, kernel_kind_names.size()> kernel_us{};  // sum per kind, overlaps included
+  // time in which no kernel of an earlier kind runs
+  std::array<double, kernel_kind_names.size()> alone_us{};
 };
 
 struct JobTrace {
-  std::string gpu;  // as the trace names the device; empty if it does not
-  int gpus = 1;     // in the file; the first is read
+  std::string gpu;  // name of the device in the trace; empty if it has none
+  int gpus = 1;     // number of GPUs in the file; the first is read
   std::vector<TracedStep> steps;
-  int left_out = 0;  // steps at the ends of the trace
+  int left_out = 0;  // steps left out at the ends of the trace
   bool truncated = false;
-  // Medians over the steps.
+  // Returns the medians over the steps.
   TracedStep median() const;
 };
 
-// Throws Error (usage) naming the file if it holds no step, no kernel, or another format.
+// Reads a trace. Throws Error (usage) naming the file if it holds no step, no kernel, or another
+// format.
 JobTrace read_job_trace(const std::string& path);
 
-// The trace as a measured run that `what_if` describes, by its median step.
+// Returns the trace as a measured run of `what_if`, with its median step.
 SourceFigure figure_of(const JobTrace& trace, const std::string& path, const WhatIf& what_if);
 
 }  // namespace lambcast

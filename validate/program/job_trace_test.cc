@@ -24,8 +24,8 @@ std::string event(const std::string& category, const std::string& name, double b
       category, name, begin_us, duration_us);
 }
 
-// A step of 100 us: a product for 60, attention for 10, a collective from 50 to 90 of which 20 are
-// exposed, and 10 idle.
+// Returns a step of 100 us: a product for 60, attention for 10, a collective from 50 to 90 of which
+// 20 are exposed, and 10 idle.
 std::string events_of_step(int number, double begin_us) {
   return event("user_annotation", fmt::format("ProfilerStep#{}", number), begin_us, 100) + ",\n" +
          event("kernel", "ampere_fp16_s16816gemm", begin_us, 60) + ",\n" +
@@ -83,7 +83,7 @@ TEST_CASE("job trace: gzip, a bare array, and control characters in strings are 
   check_step(trace.steps.front());
 }
 
-TEST_CASE("job trace: what is whole in a truncated file is read") {
+TEST_CASE("job trace: the complete events of a truncated file are read") {
   const std::string text = trace_text(5);
   const TraceFile file(text.substr(0, text.rfind("ncclDevKernel")));
   const JobTrace trace = read_job_trace(file.path);
@@ -114,7 +114,7 @@ const WhatIf bert_on_a100{{"model", "bert-large"}, {"cluster", "dgx-a100-80g"}, 
                           {"optimizer", "adam"},   {"micro_batch", "16"},       {"grad_accum", "1"},
                           {"steps", "10"}};
 
-// The numbers of a row of the report.
+// Returns the numbers of a row of the report.
 std::pair<double, double> row_of_report(const std::string& report, const std::string& name) {
   const auto at = report.find("\n" + name);
   REQUIRE(at != report.npos);

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::string_view step_mark = "ProfilerStep#";
 
-// Takes the events of a trace one by one, so that a file of any size needs the memory of its
-// kernels alone.
+// Reads the events of a trace one by one, so that a file of any size needs memory only for its
+// kernels.
 class TraceReader final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit TraceReader(RecordedTrace& recorded) : recorded_(recorded) {}
@@ -104,14 +104,14 @@ class TraceReader final : public nlohmann::json_sax<nlohmann::json> {
   double begin_us_ = -1, duration_us_ = -1;
 };
 
-// Characters of a file, plain or compressed, as the parser takes them.
+// Provides the characters of a file, plain or compressed, to the parser.
 class TraceText {
  public:
   using char_type = char;
   explicit TraceText(gzFile file) : file_(file), buffer_(std::size_t{1} << 20) {}
   std::char_traits<char>::int_type get_character() {
     if (at_ == end_ && !refill()) return std::char_traits<char>::eof();
-    // A control character within a string is no JSON, though profilers write some.
+    // Control characters within a string are invalid JSON, but some profilers write them.
     const char c = buffer_[at_++];
     return std::char_traits<char>::to_int_type(c >= 0 && c < ' ' ? ' ' : c);
   }

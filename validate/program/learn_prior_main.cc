@@ -1,10 +1,10 @@
-// learn_program_prior: writes what topologies/program_prior.toml should hold to standard output.
+// learn_program_prior: writes the new content of topologies/program_prior.toml to standard output.
 // After a change of the model or of the unseen stacks:
 //
-//   build/validate/program/learn_program_prior > prior.toml && mv prior.toml
-//   topologies/program_prior.toml
+//   build/validate/program/learn_program_prior > prior.toml &&
+//     mv prior.toml topologies/program_prior.toml
 //
-// The argument "levels" prints the level of each stack as well.
+// The argument "levels" also prints the level of each stack.
 #include <fmt/format.h>
 
 #include <cmath>

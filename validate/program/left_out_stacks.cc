@@ -13,7 +13,7 @@
 namespace lambcast {
 namespace {
 
-constexpr double median_of_normal = 0.6745;  // of the absolute value, in standard deviations
+constexpr double median_of_normal = 0.6745;  // median absolute value, in standard deviations
 
 }  // namespace
 
@@ -28,7 +28,7 @@ LeftOutStacks leave_out_stacks() {
     const auto own = std::ranges::find_if(others, [&](const StackLevel& level) {
       return level.program == stack.program && level.machine == stack.machine;
     });
-    const bool has_level = own != others.end();  // it mostly computes
+    const bool has_level = own != others.end();  // true if it mostly computes
     if (has_level) {
       variances.push_back(own->variance);
       others.erase(own);

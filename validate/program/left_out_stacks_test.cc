@@ -5,7 +5,7 @@
 namespace lambcast {
 namespace {
 
-TEST_CASE("left-out stacks: forecast in turn, intervals of 90 % hold as many rows") {
+TEST_CASE("left-out stacks: forecast in turn, 90 % of the rows lie inside their 90 % intervals") {
   const LeftOutStacks left_out = leave_out_stacks();
   INFO(left_out_table(left_out));
   const double inside = static_cast<double>(left_out.inside) / left_out.rows;

@@ -12,14 +12,15 @@ namespace lambcast {
 namespace {
 
 constexpr double ends_of_90_percent = 1.645;
-constexpr double difference = 0.05;  // of x, for the slope
-// Times a forecast; the farthest level of a program that was published is 2.04 (program_levels.h).
+constexpr double difference = 0.05;  // change of x, for the slope
+// Limit of measured over forecast time. The most extreme published level of a program is 2.04
+// (program_levels.h).
 constexpr double farthest = 4;
 constexpr double known_runs = 4;  // that the spread of other programs' runs counts for; assumed
 constexpr int most_rounds = 20;
 constexpr double close_enough = 1e-6;
 
-// Runs of a program whose level is exp(x) beyond doubt.
+// Returns the runs with a program level of exp(x) and no uncertainty.
 std::vector<SourceFigure> at_level(const std::vector<SourceFigure>& figures, ProgramLevel program,
                                    double x) {
   program.level.value = program.low = program.high = std::exp(x);
@@ -41,14 +42,14 @@ double noise_of(const SourceResult& result) {
                     result.of.standard_error);
 }
 
-// P^2 of a run.
+// Returns P^2 of a run.
 double prior_variance(const SourceFigure& figure) {
   Catalog catalog(std::make_shared<DescriptionTexts>(figure.texts));
   const TrainingPlan training = resolve(figure.what_if, catalog).training;
   return training.prior.spread * training.prior.spread + variance_of_kernels(training);
 }
 
-// The sums of one round of the fit.
+// Sums of one round of the fit.
 struct FitRound {
   double x = 0, information = 0, pull = 0, misfit = 0;
   std::vector<double> errors, slopes;
@@ -71,7 +72,7 @@ FitRound round_at(const std::vector<SourceFigure>& figures, const ProgramLevel& 
   return round;
 }
 
-// The program of the runs, at level 1.
+// Returns the program of the runs, at level 1.
 ProgramLevel program_of(const std::vector<SourceFigure>& figures) {
   ProgramLevel program;
   for (const SourceFigure& figure : figures) {
@@ -107,7 +108,7 @@ ProgramLevel program_of(const std::vector<SourceFigure>& figures) {
                   100 * std::max(0.0, most)));
 }
 
-// No program is so far from its kernels: the flags are of another run.
+// Throws Error (usage) if a run is too far from its forecast: then its flags describe another run.
 void check_plausible(const std::vector<SourceFigure>& figures, const FitRound& at_level_one) {
   for (std::size_t i = 0; i < figures.size(); ++i) {
     const double ratio = std::exp(-at_level_one.errors[i]);
@@ -136,7 +137,7 @@ std::vector<SourceFigure> with_program(std::vector<SourceFigure> figures,
                                        const ProgramLevel& program) {
   for (SourceFigure& figure : figures) {
     WhatIf& said = figure.what_if;
-    // The level belongs to the GPU that ran, for any device in the description.
+    // The level belongs to the GPU of the run, even if the description names another device.
     if (const auto device = said.find("device"); device != said.end())
       said["cluster.device"] = device->second;
     said["cluster.program.framework"] = program.framework;

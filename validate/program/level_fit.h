@@ -1,4 +1,4 @@
-// The level of a user's own program from steps that were measured (topologies/program_level.h).
+// Fits the level of a user's program to measured steps (topologies/program_level.h).
 //
 // With x the logarithm of the level, t_i(x) the forecast time of run i and m_i the measured one,
 //
@@ -34,25 +34,25 @@
 namespace lambcast {
 
 struct FittedRun {
-  SourceResult before, after;  // with the level at 1, and as fitted
+  SourceResult before, after;  // at level 1, and with the fitted level
   double computing = 0;        // s_i
 };
 
 struct LevelFit {
   ProgramLevel program;
   std::vector<FittedRun> runs;
-  std::vector<SourceResult> memory;  // measured memory, which sets nothing
+  std::vector<SourceResult> memory;  // measured memory, which does not affect the level
 };
 
-// Throws Error (usage) if a run cannot be forecast, if runs are of several programs or formats, and
-// if they are bound by communication. The level's source names the runs.
+// Fits the level. Throws Error (usage) if a run cannot be forecast, if runs are of several programs
+// or formats, and if communication limits them. The level's source names the runs.
 LevelFit fit_level(const std::vector<SourceFigure>& figures);
 
-// The figures as runs on machines that hold this level.
+// Returns the figures as runs on machines with this level.
 std::vector<SourceFigure> with_program(std::vector<SourceFigure> figures,
                                        const ProgramLevel& program);
 
-// The report for people: the level, then each run before and after.
+// Formats the level, then each run before and after.
 std::string level_report(const LevelFit& fit);
 
 }  // namespace lambcast

@@ -11,7 +11,7 @@
 namespace lambcast {
 namespace {
 
-// One node of H100 whose step is nearly all computing.
+// A question about one node of H100 whose step is nearly all computation.
 WhatIf computing_run() {
   return {{"model", "gpt2-xl"},
           {"cluster", "hgx-h100-ndr"},
@@ -65,7 +65,7 @@ TEST_CASE("program level: one measured step is met, and narrows the forecast of 
   const LevelFit fit = fit_level({step_of(computing_run(), 1.3 * before)});
   CHECK(fit.program.framework == "megatron");
   CHECK(fit.program.format == "half");
-  // The prior holds it back by 0.05^2 / (0.05^2 + 0.2^2) = 6 %, and by a little more for the
+  // The prior shrinks it by 0.05^2 / (0.05^2 + 0.2^2) = 6 %, and by a little more because of the
   // links.
   CHECK(std::log(fit.program.level.value) > 0.9 * std::log(1.3));
   CHECK(std::log(fit.program.level.value) < 0.96 * std::log(1.3));
@@ -82,7 +82,7 @@ TEST_CASE("program level: one measured step is met, and narrows the forecast of 
   CHECK(forecast_s(with(other, fit.program)) > 1.2 * forecast_s(other));
 }
 
-TEST_CASE("program level: more runs that agree narrow it, runs that contradict widen it") {
+TEST_CASE("program level: consistent runs narrow it, contradicting runs widen it") {
   const double before = forecast_s(computing_run());
   const auto width = [](const LevelFit& fit) { return fit.program.high / fit.program.low; };
   const SourceFigure slower = step_of(computing_run(), 1.2 * before);
@@ -103,7 +103,7 @@ TEST_CASE("program level: steps that wait for their network set no level") {
                     Catch::Contains("computing makes"));
 }
 
-TEST_CASE("program level: a share of the GPU's peak is a measured step as any other") {
+TEST_CASE("program level: a share of the GPU's peak is a measured step like any other") {
   SourceFigure share = step_of(computing_run(), 1);
   share.quantity = Quantity::mfu_pct;
   share.measured = replay_figures({share}).front().forecast / 1.3;
@@ -111,7 +111,7 @@ TEST_CASE("program level: a share of the GPU's peak is a measured step as any ot
   CHECK(fit_level({share}).program.level.value == Approx(by_time.program.level.value));
 }
 
-TEST_CASE("program level: a step that no program takes is refused, and says how far off it is") {
+TEST_CASE("program level: an implausible step is refused, with its distance from the forecast") {
   const double forecast = forecast_s(computing_run());
   for (const double factor : {0.1, 12.9})
     CHECK_THROWS_WITH(fit_level({step_of(computing_run(), factor * forecast)}),

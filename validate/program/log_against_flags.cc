@@ -17,12 +17,12 @@
 namespace lambcast {
 namespace {
 
-// Counts whose flag must not differ from the log.
+// Numbers that must be equal in flags and log.
 constexpr std::string_view compared_counts[] = {
     "tp",          "pp",         "cp",           "ep",      "gpus",      "dp",
     "micro_batch", "grad_accum", "global_batch", "seq_len", "zero_stage"};
 
-// Frameworks that a user may name for the program that wrote a log.
+// Frameworks that a user may name for the program of a log.
 constexpr std::pair<std::string_view, std::string_view> names_of_program[] = {
     {"megatron", "megatron nvidia nemo other"},
     {"deepspeed", "deepspeed nvidia bagua other"},
@@ -32,10 +32,10 @@ constexpr std::pair<std::string_view, std::string_view> names_of_program[] = {
     {"pytorch", "pytorch torchtitan nvidia other"}};
 
 constexpr std::string_view lengths[] = {"steps", "samples", "tokens", "rampup_batch_size"};
-// Rows that programs add to a vocabulary: to a multiple of 128 for each of 8 ranks.
+// Most rows that programs add to a vocabulary: up to a multiple of 128 for each of 8 ranks.
 constexpr std::int64_t most_padding = 1024;
 constexpr std::string_view batches[] = {"micro_batch", "grad_accum", "global_batch"};
-// Keys that a DeepSpeed file settles.
+// Keys that a DeepSpeed file sets.
 constexpr std::string_view of_config[] = {"micro_batch", "grad_accum", "global_batch", "zero_stage",
                                           "precision",   "optimizer",  "framework"};
 
@@ -47,7 +47,7 @@ bool is_whole(const std::string& value) {
   return !value.empty() && std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// 0 for what is no count of 64 bits.
+// Returns the number; 0 if the text is not a number of at most 64 bits.
 std::int64_t whole_of(const std::string& digits) {
   std::int64_t value = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), value);
@@ -73,12 +73,12 @@ std::string place_of(const LogSetting& setting, const std::string& file) {
              setting.value);
 }
 
-// Adam and AdamW cost the same, and programs call either by the name of the other.
+// Adam and AdamW cost the same, and programs use either name for the other.
 std::string_view canonical_optimizer(std::string_view name) {
   return name == "adamw" ? "adam" : name;
 }
 
-// Whether a flag and a setting of the log cannot both be true.
+// Returns whether a flag and a setting of the log contradict each other.
 bool contradict(const std::string& key, const std::string& flag, const std::string& log) {
   if (flag == log) return false;
   if (is_among(compared_counts, key)) return is_whole(flag);
@@ -112,16 +112,16 @@ bool is_open(const LogSetting& setting, const WhatIf& asked, const WhatIf& fille
   if (asked.contains("config") && is_among(of_config, key)) return false;
   if (key == "gpus" || key == "dp")
     return !filled.contains("gpus") && !filled.contains("dp") && !filled.contains("nodes");
-  // Two of the three give the third.
+  // Two of the three batch numbers determine the third.
   if (is_among(batches, key) && key != "global_batch") return batches_in(filled) < 2;
   if (key == "model.max_seq_len") return !asked.contains("seq_len") && !asked.contains("model");
   if (key == "model.predicted_layers") return !asked.contains("model");
   if (key.starts_with("model.")) return false;
-  // A file of the same program states them itself.
+  // A file of the same program states these settings itself.
   return !asked.contains("megatron_args") && !asked.contains("torchtitan");
 }
 
-// Compares the model of the run with the preset that a log names.
+// Compares the model of the run with the preset named by the log.
 void check_named_model(const LogSettings& settings, const std::string& file, const ModelShape& ours,
                        Catalog& catalog) {
   const LogSetting* named = settings.find("model");
@@ -172,7 +172,7 @@ void check_against_log(const LogSettings& settings, const std::string& file,
                        const SourceFigure& figure) {
   Catalog catalog(std::make_shared<DescriptionTexts>(figure.texts));
   WhatIf said = figure.what_if;
-  // A micro batch and an accumulation give the batch, which is then compared.
+  // A micro batch and an accumulation determine the batch, which is then compared.
   if (batches_in(said) == 3) said.erase("global_batch");
   const TrainingPlan run = resolve(said, catalog).training;
   const parallel::ParallelLayout layout =
@@ -192,7 +192,7 @@ void check_against_log(const LogSettings& settings, const std::string& file,
                                                               {"model.vocab", run.model->vocab}};
   for (const auto& [key, value] : values) {
     const LogSetting* setting = settings.find(key);
-    // Programs count the blocks of an encoder and of its decoder apart.
+    // Programs count the blocks of an encoder and of its decoder separately.
     if (setting == nullptr || (run.model->decoder && key.starts_with("model."))) continue;
     if (key == "model.vocab" && std::abs(value - whole_of(setting->value)) <= most_padding)
       continue;

@@ -20,8 +20,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A name that programs print with a value, and the key that it fills. With `when`, the key is
-// `then` if the value is that word.
+// A name that programs print with a value, and the key that it fills. If `when` is set, that value
+// sets the key to `then`.
 struct PrintedName {
   std::string_view name, key, when = {}, then = {};
 };
@@ -62,15 +62,15 @@ constexpr PrintedName printed_names[] = {
     {"world_size ...", "dp"},  // DeepSpeed's, without the ranks that divide the model
 };
 
-// Arguments of Megatron-LM that say how long the run is, that have a value for any program, or
-// that repeat others.
+// Arguments of Megatron-LM that are left out: those about the length of the run, those that any
+// program sets, and those that repeat others.
 constexpr std::string_view left_out_arguments[] = {
     "train-iters",        "train-samples",      "train-tokens",       "rampup-batch-size",
     "encoder-num-layers", "decoder-num-layers", "encoder-seq-length", "decoder-seq-length",
     "bert-load",          "bert-embedder-type", "mask-prob",          "mask-type",
     "mask-factor",        "short-seq-prob",     "vocab-size",         "bert-no-binary-head"};
 
-// The argument that a key of the comparison is read from.
+// The argument from which a compared key is read.
 constexpr std::pair<std::string_view, std::string_view> argument_of_key[] = {
     {"tp", "tensor-model-parallel-size"},
     {"pp", "pipeline-model-parallel-size"},
@@ -90,7 +90,7 @@ constexpr std::pair<std::string_view, std::string_view> argument_of_key[] = {
     {"optimizer", "optimizer"},
     {"attention", "attention-backend"}};
 
-// Values as Python prints them.
+// Values as printed by Python.
 constexpr std::pair<std::string_view, std::string_view> words_of_python[] = {
     {"AttnBackend.flash", "flash"},
     {"AttnBackend.fused", "fused"},
@@ -109,8 +109,8 @@ constexpr std::size_t most_text = std::size_t{16} << 20;
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-// The value behind a name and " .... ", ": ", " = " or '": '; empty if there is none. Numbers lose
-// their thousands separators.
+// Returns the value after a name and one of " .... ", ": ", " = " or '": '; empty if there is none.
+// Thousands separators are removed from numbers.
 std::string value_behind(std::string_view line, std::string_view name) {
   const auto at = line.find(name);
   if (at == line.npos || (at > 0 && (is_word(line[at - 1]) || line[at - 1] == '-'))) return {};
@@ -128,10 +128,10 @@ bool is_count(const std::string& value) {
          std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// The block of arguments that Megatron-LM prints, as the argument list that it repeats.
+// The block of arguments that Megatron-LM prints, converted to an argument list.
 class ArgumentBlock {
  public:
-  // Whether the line belongs to the block, which is then read.
+  // Reads the line if it belongs to the block; returns whether it does.
   bool read(std::string_view line, int number) {
     if (line.find("-- arguments --") != line.npos) {  // of the last start, if there are several
       given_.clear();
@@ -139,7 +139,8 @@ class ArgumentBlock {
       first_line_ = number;
     }
     if (line.find("end of arguments") != line.npos) inside_ = false;
-    // " > padded vocab (size: 50257) with 47 dummy tokens (new size: 50304)", behind the block.
+    // The line " > padded vocab (size: 50257) with 47 dummy tokens (new size: 50304)" follows the
+    // block.
     if (line.find("padded vocab (size:") != line.npos && !given_.empty())
       given_.emplace("padded-vocab-size", std::pair(value_behind(line, "new size"), number));
     if (inside_) read_argument(line, number);
@@ -148,7 +149,7 @@ class ArgumentBlock {
 
   bool empty() const { return given_.empty(); }
 
-  // Throws Error (usage) with the line for arguments that are not modelled.
+  // Returns the settings. Throws Error (usage) with the line for arguments that are not modelled.
   LogSettings settings(const std::string& file) const {
     const megatron::Arguments decoded = megatron::decode(argument_list(), file);
     LogSettings settings;
@@ -182,7 +183,7 @@ class ArgumentBlock {
     return {key, value, name, found == given_.end() ? first_line_ : found->second.second};
   }
 
-  // "  name ...... value".
+  // Reads "  name ...... value".
   void read_argument(std::string_view line, int number) {
     const auto dots = line.find(" ..");
     if (dots == line.npos) return;
@@ -202,13 +203,15 @@ class ArgumentBlock {
     return found == given_.end() ? std::string() : found->second.first;
   }
 
-  // The words of an argument list; empty for attributes that are none, or have their usual value.
+  // Returns the flag of an attribute; empty for attributes that are not flags or have their
+  // default.
   std::string argument(const std::string& name, const std::string& value) const {
     if (name == "add-bias-linear" && value == "False") return "--disable-bias-linear";
     if (value == "None" || value == "False") return {};
     if (name == "padded-vocab-size") return "--vocab-size " + value;
     if (name == "fp8") return "--fp8-format " + value;
-    if (name == "activations-checkpoint-method") return "--checkpoint-activations";  // 2021 to 2022
+    // releases of 2021 to 2022
+    if (name == "activations-checkpoint-method") return "--checkpoint-activations";
     if (name == "tokenizer-type" && value.starts_with("Bert")) return "--mask-prob 0.15";
     const bool usual = (name == "moe-layer-freq" && value == "1") ||
                        (name == "hybrid-attention-ratio" && value == "0.0") ||
@@ -219,7 +222,7 @@ class ArgumentBlock {
     return value == "True" ? "--" + name : fmt::format("--{} {}", name, value);
   }
 
-  // Each argument stands in the line that it has in the log.
+  // Each argument is on the same line as in the log.
   std::string argument_list() const {
     std::map<int, std::string> lines;
     for (const auto& [name, value] : given_) lines[value.second] = argument(name, value.first);
@@ -238,7 +241,7 @@ class ArgumentBlock {
   std::map<std::string, std::pair<std::string, int>> given_;  // value and line by name
 };
 
-// A job of torchtitan as TOML, by the sections and keys of job files.
+// Returns a job of torchtitan as TOML, by the sections and keys of job files.
 std::string job_file(std::string_view text) {
   const Json job = Json::parse(text, nullptr, false);
   std::string toml;
@@ -336,7 +339,8 @@ class SettingsReader {
     }
   }
 
-  // The stage is that of DeepSpeed's own configuration, all else that of the arguments.
+  // Takes the ZeRO stage from DeepSpeed's own configuration, and all other settings from the
+  // arguments.
   LogSettings settings() const {
     const LogSettings arguments = block_.empty() ? LogSettings() : block_.settings(file_);
     LogSettings settings{{}, arguments.model, arguments.begin};

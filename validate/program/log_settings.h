@@ -1,4 +1,4 @@
-// Settings of a run that the log of its program prints.
+// Reads the settings of a run from the log of its program.
 //
 //   program                where                                       settings
 //   Megatron-LM, forks     "--- arguments ---", name .... value        all, with the model
@@ -7,12 +7,12 @@
 //   NeMo, Lightning        "name: value" of its YAML, its processes    layout, batch, GPUs
 //   Hugging Face Trainer   "Total train batch size ... = N"            batch
 //
-// The lines of Megatron-LM and torchtitan are read as the argument list and the job file that they
-// repeat (models/megatron/arguments.h, models/torchtitan/config.h).
+// The lines of Megatron-LM and torchtitan are converted to an argument list and a job file, and
+// read as such (models/megatron/arguments.h, models/torchtitan/config.h).
 //
 // Sources: Megatron-LM training/arguments.py; DeepSpeed runtime/config.py; torchtitan trainer.py,
 // distributed/parallel_dims.py; Lightning fabric/utilities/distributed.py; Transformers trainer.py.
-// Left out: counts of parameters, and what follows the first megabytes of a log.
+// Left out: counts of parameters, and everything after the first megabytes of a log.
 #pragma once
 
 #include <optional>
@@ -23,19 +23,20 @@
 namespace lambcast {
 
 struct LogSetting {
-  std::string key, value;  // of a what-if
-  std::string name;        // as the log calls it
+  std::string key, value;  // key and value of a what-if
+  std::string name;        // name in the log
   int line = 0;            // 0: unknown
   std::string also = {};   // another value that the log does not contradict
   bool fills = true;       // false: compared with a flag alone
 };
 
 struct LogSettings {
-  std::vector<LogSetting> all;       // one of each key
-  std::optional<std::string> model;  // its description, if the log holds one
-  int begin = 0;                     // line of the arguments of the job's last start; 0: unknown
-  // Samples of a step as samples over steps a second, and how far it may be off, relative. 0:
-  // unknown.
+  std::vector<LogSetting> all;       // one for each key
+  std::optional<std::string> model;  // description of the model, if the log contains it
+  // line at which the arguments of the job's last start begin; 0: unknown
+  int begin = 0;
+  // Samples per step, computed as samples over steps per second, and the relative error of that
+  // number. 0: unknown.
   double samples_per_step = 0, samples_tolerance = 0;
   const LogSetting* find(std::string_view key) const;
 };

@@ -13,7 +13,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// As Megatron-LM prints its arguments: names, dots up to column 48, Python's values.
+// Returns Megatron-LM's print of its arguments: names, dots up to column 48, Python's values.
 std::string megatron_arguments(const std::string& tp = "2") {
   const std::pair<const char*, std::string> values[] = {
       {"add_bias_linear", "False"},
@@ -172,7 +172,7 @@ TEST_CASE("log settings: the last start of a job counts, with its steps") {
   const Filled of = filled(text + megatron_steps(), {{"cluster", "dgx-a100-80g"}});
   CHECK(of.figure.what_if.at("tp") == "2");
   CHECK(of.figure.measured == Approx(3.021).margin(0.002));
-  // It has not made a step yet.
+  // The last start has made no step yet, so those of the earlier start count.
   CHECK(filled(text, {{"cluster", "dgx-a100-80g"}}).figure.measured == Approx(4.021).margin(0.002));
 }
 
@@ -299,7 +299,7 @@ TEST_CASE("log settings: the Trainer's batch, and NeMo's layout and processes") 
   asked["gpus"] = "16";
   CHECK_THAT(refusal(trainer, asked), Contains("--grad-accum: 4 contradicts the log, run.log:5"));
 
-  // The final record alone gives the batch within its rounding: here 63.99 samples a step.
+  // Only the final record gives the batch, within its rounding: here 63.99 samples per step.
   const std::string record =
       R"({"log_history": [{"train_samples_per_second": 21.18, "train_steps_per_second": 0.331}]})";
   for (const char* line :

@@ -36,7 +36,7 @@ bool is_metrics_csv(std::string_view text) {
   return header.find(",step,") != header.npos && header.find(",epoch,") != header.npos;
 }
 
-// The name of a column with one separator, without the stage that the trainer puts in front.
+// Returns the name of a column with one kind of separator and without the trainer's stage prefix.
 std::string plain_name(std::string name) {
   std::ranges::replace(name, '|', '/');
   return name.starts_with("train/") ? name.substr(6) : name;
@@ -62,7 +62,7 @@ LogRows rows_of_csv(std::string_view text, const std::string& file) {
       fmt::format("a column {}: Lightning's ThroughputMonitor, or NeMo's timing callback", names));
 }
 
-// Python writes numbers that JSON has no word for.
+// Replaces numbers that Python writes and JSON does not allow.
 std::string without_nan(std::string_view text) {
   std::string json(text);
   for (const std::string_view word : {": NaN", ": Infinity", ": -Infinity"})
@@ -113,14 +113,14 @@ std::string read_log_file(const std::string& path) {
   std::string packed = read_file(path);
   if (!packed.starts_with("\x1f\x8b")) return packed;
   z_stream stream{};
-  // 16: with the header of gzip.
+  // 16 selects the header of gzip.
   if (inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK)
     throw Error(Exit::failure, fmt::format("{}: zlib cannot start", path));
   stream.next_in = reinterpret_cast<Bytef*>(packed.data());
   stream.avail_in = static_cast<uInt>(packed.size());
   std::string text;
   int status = Z_OK;
-  // A file may hold several streams, one behind the other.
+  // A file may contain several streams, one after another.
   while (status == Z_OK && text.size() < most_unpacked) {
     const std::size_t at = text.size(), step = std::size_t{1} << 20;
     text.resize(at + step);

@@ -8,9 +8,9 @@
 //   trainer_state.json   Trainer of Transformers: train_samples_per_second of the last record, a
 //                        mean of the whole run. It has no time of single steps
 //
-// Lightning counts the samples of one rank, and multiplies by all ranks for columns without
-// device/. Ranks that divide a model read the same samples, so with N GPUs and dp replicas the rate
-// of the job is dp times that of a rank, or dp / N times Lightning's total.
+// Lightning counts the samples of one rank, and multiplies by the number of ranks for columns
+// without device/. Ranks that divide a model read the same samples, so with N GPUs and dp replicas
+// the rate of the job is dp times that of a rank, or dp / N times Lightning's total.
 //
 // A log may be compressed by gzip.
 //
@@ -40,9 +40,9 @@ struct LogRow {
 
 // Meaning of the rate in a row.
 enum class Counted {
-  job,            // the quantity of the whole job
+  job,            // quantity of the whole job
   rank,           // samples of one rank
-  ranks,          // samples of all ranks, or tokens of a rank, as if ranks never shared samples
+  ranks,          // samples of all ranks, or tokens of a rank, as if no ranks read the same samples
   rank_batches,   // micro batches of one rank
   ranks_batches,  // micro batches of all ranks
 };
@@ -51,12 +51,12 @@ struct LogRows {
   std::string program;
   Quantity quantity = Quantity::step_time_s;
   std::vector<LogRow> rows;
-  bool whole_run = false;  // the last row is the mean of all steps
+  bool whole_run = false;  // whether the last row is the mean of all steps
   Counted counted = Counted::job;
 };
 
-// Nothing if the text is another file. Throws Error (usage) for such a file without a step, and
-// for one that is truncated.
+// Reads a metric file; returns nothing if the text is another kind of file. Throws Error (usage)
+// for one without a step, and for one that is truncated.
 std::optional<LogRows> read_metric_file(std::string_view text, const std::string& file);
 
 // Returns the text of a file, unpacked. Throws Error (usage) as read_file() does, and for a gzip

@@ -36,14 +36,14 @@ TEST_CASE("metric file: each column of metrics.csv is read as its quantity") {
     const TrainingLog log = read_training_log(metrics(column, 3.25), "metrics.csv");
     CHECK(log.quantity == quantity);
     CHECK(log.median == Approx(3.25));
-    CHECK(log.rows == 8);  // of 10, a fifth of them warm-up
+    CHECK(log.rows == 8);  // of 10 rows, of which a fifth is warm-up
   }
   CHECK_THROWS_WITH(read_training_log(metrics("loss", 1), "metrics.csv"),
                     Contains("is metrics.csv without the time of a step"));
 }
 
 TEST_CASE("metric file: Lightning's rates of ranks become those of the job") {
-  // Its own test has 3 samples a second of a rank in a world of 2, and 6 of all.
+  // Lightning's own test has 3 samples per second for a rank in a world of 2, and 6 in total.
   struct Case {
     const char *column, *tp;
     double logged, job;

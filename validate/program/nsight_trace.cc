@@ -18,8 +18,8 @@ namespace {
 
 constexpr double us_per_ns = 1e-3;
 
-// SQLite, loaded when the first export is read: linked, it would make every start of the program
-// a third longer.
+// SQLite, loaded when the first export is read. Linking it would make every start of the program a
+// third slower.
 struct Sqlite {
   decltype(&sqlite3_open_v2) open;
   decltype(&sqlite3_close) close;
@@ -79,7 +79,7 @@ class Database {
     if (status != SQLITE_DONE) refuse();
   }
 
-  // Whether a table exists and has the column.
+  // Returns whether a table exists and has the column.
   bool has(const std::string& table, const std::string& column) const {
     bool found = false;
     each(fmt::format("SELECT 1 FROM pragma_table_info('{}') WHERE name = '{}'", table, column),
@@ -104,8 +104,8 @@ std::string text_at(sqlite3_stmt* row, int column) {
   return text == nullptr ? std::string() : reinterpret_cast<const char*>(text);
 }
 
-// Position of the name among those that mark steps, or their number. "step 7", "Iteration_7" and
-// "ProfilerStep#7" do.
+// Returns the index of the name among those that mark steps, or their number if it is none of them.
+// "step 7", "Iteration_7" and "ProfilerStep#7" are such names.
 constexpr std::string_view step_names[] = {"profilerstep", "train_step", "training_step",
                                            "iteration",    "iter",       "step"};
 std::size_t step_name_of(std::string name) {
@@ -150,7 +150,7 @@ class NsightReader {
                       : "nsys profile --trace=cuda,nvtx, then nsys export --type sqlite");
   }
 
-  // One GPU of one process: the one with the lowest number.
+  // Chooses the GPU with the lowest number of one process.
   void choose_gpu() {
     if (!database_.has(kernel_table, "deviceId")) return;
     const bool names_process = database_.has(kernel_table, "globalPid");
@@ -165,8 +165,8 @@ class NsightReader {
                    });
   }
 
-  // The ranges of the process, by the first name that marks steps. The lower 24 bits of a thread's
-  // number are its own, the others its process's.
+  // Reads the ranges of the process with the first name that marks steps. The lower 24 bits of a
+  // thread's number are its own, the others those of its process.
   void read_ranges() {
     if (!database_.has("NVTX_EVENTS", "end")) return;
     const bool by_id = database_.has("NVTX_EVENTS", "textId");
@@ -192,7 +192,7 @@ class NsightReader {
                                 static_cast<double>(end) * us_per_ns);
   }
 
-  // Which step a call of the process belongs to, by its number.
+  // Assigns each call of the process to a step, by the call's number.
   void read_launches() {
     const std::string table = "CUPTI_ACTIVITY_KIND_RUNTIME";
     if (ranges_.empty() || !database_.has(table, "correlationId")) return;

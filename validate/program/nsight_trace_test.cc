@@ -18,15 +18,15 @@ constexpr const char* kernel_names[] = {
     "ampere_fp16_s16816gemm_fp16_128x64", "void flash_fwd_kernel<T>",
     "void at::native::vectorized_elementwise_kernel<4>", "ncclDevKernel_AllReduce_Sum_f16_RING_LL"};
 
-// A job whose steps follow one another, in ns. `kind` is a place among kernel_names; behind them
-// it is a copy.
+// A job with consecutive steps; times in ns. `kind` is an index of kernel_names; a larger value is
+// a copy.
 struct MadeUpKernel {
   std::int64_t begin = 0, end = 0;
   std::size_t kind = 0;
   int step = 0;
 };
 struct MadeUpJob {
-  std::vector<std::pair<std::int64_t, std::int64_t>> steps;  // as the host sees them
+  std::vector<std::pair<std::int64_t, std::int64_t>> steps;  // as seen by the host
   std::vector<MadeUpKernel> kernels;
 };
 
@@ -41,7 +41,7 @@ MadeUpJob made_up_job(unsigned seed) {
   for (int step = 0; step < steps; ++step) {
     job.steps.emplace_back(host, host + drawn(200'000, 400'000));
     host = job.steps.back().second;
-    // Streams overlap within a step; the next one begins behind it.
+    // Streams overlap within a step; the next step begins after it.
     const std::int64_t begin = std::max(gpu, job.steps.back().first + drawn(1'000, 90'000));
     for (int kernel = 0; kernel < 40; ++kernel) {
       const std::int64_t at = begin + (kernel == 0 ? 0 : drawn(0, 250'000));
@@ -88,7 +88,7 @@ void execute(const std::string& path, const std::string& sql) {
   sqlite3_close(database);
 }
 
-// With a second rank of the node, whose kernels and steps must not count.
+// Adds a second rank of the node, whose kernels and steps must not count.
 std::string nsight_of(const MadeUpJob& job, bool with_launches, const char* step_name) {
   constexpr std::int64_t process = 7LL << 24, thread = process | 9, other = 8LL << 24;
   std::string sql =
@@ -138,7 +138,7 @@ std::string nsight_of(const MadeUpJob& job, bool with_launches, const char* step
   return sql + "COMMIT;";
 }
 
-TEST_CASE("nsight trace: the same job has the breakdown that Kineto's trace of it has") {
+TEST_CASE("nsight trace: a job has the same breakdown as in its Kineto trace") {
   const char* step_names[] = {"ProfilerStep#", "step ", "Iteration_", "iter"};
   for (unsigned seed = 0; seed < 40; ++seed) {
     const MadeUpJob job = made_up_job(seed);

@@ -1,25 +1,25 @@
-// Levels of programs on machines, and the prior of a program that nobody measured on the user's
-// (topologies/program_level.h). The level of a stack, one program on one machine, is how much
-// longer its passes take than the kernels that are forecast for them.
+// Levels of programs on machines, and the prior for a program without measurements
+// (topologies/program_level.h). The level of a stack (one program on one machine) is the time of
+// its passes over that of the kernels forecast for them.
 //
-// With r_i = ln(measured time / forecast time) of the rows of stack j that send gradients as they
-// are and whose communication is exposed for less than half of the step (kernels that code
-// gradients are not of the level), if the model has transformer blocks (the level is of kernels, by
-// which convolutional nets are not priced),
+// r_i = ln(measured time / forecast time) is taken over the rows of stack j that send uncompressed
+// gradients, expose communication for less than half of the step, and have transformer blocks: the
+// level is one of kernels, which do not include compression and do not price convolutional nets.
+// Then
 //
 //   x_j = mean of r_i                    level of an unseen stack (unseen_stacks.h)
 //   x_j = mean of r_i + ln(scale)        of a stack in view, whose figures set scale =
 //                                        stack.compute_scale of its machine (1 if they set none)
 //   S^2 = mean over programs of the mean over their stacks of (x_j^2 - v_j)
 //
-// v_j is the variance of what kernels of its GPU are off (models/device/rates_interval.h); 0 in
-// view, where rows of that GPU set its rates. Each program weighs alike, however many machines it
-// was timed on: a source in view is a program. S and the number of programs are the prior,
-// topologies/program_prior.toml. Most levels lie near 1 and a few far off: of DeepSpeed-MoE in 2022
-// the passes took twice as long.
+// v_j is the variance of the errors of its GPU's kernels (models/device/rates_interval.h); it is 0
+// for stacks in view, since rows of that GPU set its rates. All programs have equal weight, however
+// many machines they were timed on; a source in view is one program. S and the number of programs
+// are the prior, topologies/program_prior.toml. Most levels are near 1 and a few far off: passes of
+// DeepSpeed-MoE in 2022 took twice as long.
 //
-// Levels are not told apart by program family: of the unseen stacks, no family has three programs
-// with a level (program_levels_test.cc), and those in view set rates.
+// There is no prior per program family: among the unseen stacks, no family has three programs with
+// a level (program_levels_test.cc), and those in view set rates.
 #pragma once
 
 #include <string>
@@ -36,18 +36,18 @@ struct StackLevel {
   double variance = 0;  // v_j
 };
 
-// Levels of the stacks that mostly compute, in their order.
+// Returns the levels of the stacks that mostly compute, in their order.
 std::vector<StackLevel> levels_of(const std::vector<UnseenStack>& stacks);
 
-// Levels of the sources' stacks, from the results of their rows.
+// Returns the levels of the sources' stacks, from the results of their rows.
 std::vector<StackLevel> levels_in_view(const std::vector<SourceResult>& results);
 
-// All that ship: unseen stacks, then stacks in view.
+// Returns all shipped levels: unseen stacks, then stacks in view.
 std::vector<StackLevel> shipped_levels();
 
 ProgramPrior learn_prior(const std::vector<StackLevel>& levels);
 
-// topologies/program_prior.toml, learned from these.
+// Formats the prior as topologies/program_prior.toml.
 std::string prior_text(const ProgramPrior& prior);
 
 }  // namespace lambcast

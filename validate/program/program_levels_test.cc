@@ -9,16 +9,16 @@
 namespace lambcast {
 namespace {
 
-TEST_CASE("program levels: the shipped prior is what they give") {
+TEST_CASE("program levels: the shipped prior is the one learned from them") {
   const ProgramPrior learned = learn_prior(shipped_levels());
   CHECK(learned.spread == Approx(shipped_program_prior().spread).margin(0.002));
   CHECK(learned.programs == shipped_program_prior().programs);
   CHECK(learned.stacks == shipped_program_prior().stacks);
 }
 
-// Two stacks of one program with x^2 - v of 0.04 and 0.08, one of another with 0.02:
-// S^2 = (0.06 + 0.02) / 2 = 0.04.
-TEST_CASE("program levels: each program weighs alike in the prior") {
+// Two stacks of one program have x^2 - v of 0.04 and 0.08, one of another program 0.02, so S^2 =
+// (0.06 + 0.02) / 2 = 0.04.
+TEST_CASE("program levels: each program has equal weight in the prior") {
   const ProgramPrior prior = learn_prior({{"a", "one", "", std::sqrt(0.05), 0.01},
                                           {"a", "two", "", -std::sqrt(0.09), 0.01},
                                           {"b", "one", "", std::sqrt(0.03), 0.01}});
@@ -27,8 +27,8 @@ TEST_CASE("program levels: each program weighs alike in the prior") {
   CHECK(prior.stacks == 3);
 }
 
-// DeepSpeed on the V100 of the 1-bit Adam paper: a preset's scale of 1.16 or 1.23, and rows that
-// lie close to the forecast.
+// DeepSpeed on the V100 of the 1-bit Adam paper: its preset has a scale of 1.16 or 1.23, and its
+// rows are close to the forecast.
 TEST_CASE("program levels: a stack in view has the level that its figures set") {
   std::map<std::string, StackLevel> by_source;
   for (const StackLevel& level : levels_in_view(replay_sources().results))
@@ -39,9 +39,9 @@ TEST_CASE("program levels: a stack in view has the level that its figures set") 
   for (const auto& [source, level] : by_source) CHECK(level.variance == 0);
 }
 
-// A level of a family is worth learning from three programs of it on: each is then forecast by the
-// mean of two others. TensorFlow has two (levels 1.08 and 1.15), which lie on one side of 1 every
-// second time by chance.
+// A level per family needs three programs, so that each is forecast by the mean of two others.
+// TensorFlow has two (levels 1.08 and 1.15); two are on the same side of 1 by chance in half of all
+// cases.
 TEST_CASE("program levels: no family has three programs from which a level could be learned") {
   std::map<std::string, std::set<std::string>> families;
   for (const StackLevel& stack : levels_of(unseen_stacks()))

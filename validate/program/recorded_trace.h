@@ -1,4 +1,4 @@
-// The events of a trace that a breakdown needs, as each profiler records them. Microseconds.
+// The events of a trace for a breakdown, as recorded by each profiler, in microseconds.
 //
 //   Kineto   JSON of PyTorch's profiler, plain or gzip: complete events ("ph": "X") of the
 //            categories kernel, gpu_memcpy and gpu_memset; steps are the annotations
@@ -29,13 +29,14 @@ struct TracedKernel {
 
 struct RecordedTrace {
   std::string gpu;  // empty if the trace names none
-  int gpus = 1;     // of which the kernels of one are read
+  int gpus = 1;     // number of GPUs, of which the kernels of one are read
   std::vector<TracedKernel> kernels;
   std::vector<std::pair<double, double>> steps, steps_of_gpu;
   bool truncated = false;
 };
 
-// Recognised by content. Throws Error (usage) naming the file if it cannot be read.
+// Reads a trace of either kind, recognised by content. Throws Error (usage) naming the file if it
+// cannot be read.
 RecordedTrace read_trace(const std::string& path);
 RecordedTrace read_kineto(const std::string& path);
 RecordedTrace read_nsight(const std::string& path);

@@ -18,7 +18,8 @@
 namespace lambcast {
 namespace {
 
-// The model of a GPU that a name holds, "h100" of "NVIDIA H100 80GB HBM3"; empty for unknown ones.
+// Returns the GPU model contained in a name, "h100" of "NVIDIA H100 80GB HBM3"; empty for unknown
+// ones.
 std::string gpu_model(std::string_view name) {
   std::string lower(name), found;
   std::ranges::transform(lower, lower.begin(),
@@ -38,7 +39,7 @@ void check_gpu(const JobTrace& trace, const std::string& device, const std::stri
              "--cluster or --device with the GPU of the trace");
 }
 
-constexpr std::size_t piece_kinds = 3;  // of PieceKind, in its order
+constexpr std::size_t piece_kinds = 3;  // the first values of PieceKind
 using TimesByKind = std::array<double, piece_kinds>;
 
 void add(TimesByKind& times, const std::vector<Piece>& pieces) {
@@ -46,7 +47,7 @@ void add(TimesByKind& times, const std::vector<Piece>& pieces) {
     times[static_cast<std::size_t>(piece.kind)] += piece.duration.us();
 }
 
-// Kernels of one micro batch through the whole model, forward and backward.
+// Returns the kernel times of one micro batch through the whole model, forward and backward.
 TimesByKind times_by_kind(const PipelinePlan& plan, const std::vector<bool>& expert_layers,
                           const GpuRates& rates) {
   TimesByKind times{};

@@ -26,10 +26,10 @@ struct RowFormat {
   std::string_view program, also, label;
   Quantity quantity;
   double unit;
-  bool whole_run = false;  // one row, which is the mean of all steps
+  bool whole_run = false;  // a single row with the mean of all steps
 };
 
-// The framework that a program's steps stand for, and another that its steps may be of.
+// The framework that a program's steps imply, and another one that is possible.
 struct ProgramFramework {
   std::string_view program, framework, also = {};
 };
@@ -58,12 +58,13 @@ constexpr RowFormat formats[] = {
 };
 
 constexpr int warm_up_rows = 5, fewest_rows = 3;
-constexpr double scaled = 1.4826;  // median absolute deviation of a normal distribution to sigma
+// from the median absolute deviation of a normal distribution to sigma
+constexpr double scaled = 1.4826;
 // The Trainer rounds its rates to 3 digits. The last batch of each epoch may be short.
 constexpr double rounded_rate = 0.5e-3, short_batches = 0.1;
 constexpr double far = 4, nearest_outlier = 0.02;
 
-// The number behind a label, thousands separators allowed.
+// Returns the number after a label, which may have thousands separators.
 std::optional<double> number_after(std::string_view line, std::string_view label) {
   const auto at = line.find(label);
   if (at == std::string_view::npos) return std::nullopt;
@@ -81,7 +82,7 @@ std::optional<double> number_after(std::string_view line, std::string_view label
   return value;
 }
 
-// The text without ANSI colours.
+// Returns the text without ANSI colours.
 std::string plain(std::string_view text) {
   std::string out;
   out.reserve(text.size());
@@ -130,7 +131,7 @@ double deviation_about(std::vector<double> values, double middle) {
   return scaled * validate::quantile(std::move(values), 0.5);
 }
 
-// The values of the rows that are steady, by the rules of the header.
+// Returns the values of the steady rows, by the rules in the header.
 std::vector<double> steady(const std::vector<LogRow>& rows, StepsLeftOut& without) {
   std::vector<double> values;
   for (const LogRow& row : rows) {
@@ -188,7 +189,7 @@ void add_framework(TrainingLog& log) {
   log.settings.all.push_back(std::move(setting));
 }
 
-// The factor from a log's rate to that of the run (metric_file.h).
+// Returns the factor from a log's rate to that of the run (metric_file.h).
 double job_over_log(const TrainingLog& log, const SourceFigure& figure) {
   if (log.counted == Counted::job) return 1;
   Catalog catalog(std::make_shared<DescriptionTexts>(figure.texts));
@@ -200,7 +201,7 @@ double job_over_log(const TrainingLog& log, const SourceFigure& figure) {
          (batches ? static_cast<double>(run.batch.micro) : 1);
 }
 
-// "25 of 30 steps, without the first 3 and 2 outliers; spread 1.2 %".
+// Formats "25 of 30 steps, without the first 3 and 2 outliers; spread 1.2 %".
 std::string steps_counted(const TrainingLog& log) {
   const StepsLeftOut& without = log.without;
   std::vector<std::string> left_out;
@@ -230,7 +231,7 @@ std::string steps_of(const TrainingLog& log) {
 LogSettings settings_of(const TrainingLog& log) {
   LogSettings settings = log.settings;
   if (!log.global_batch) return settings;
-  // The batch of the steps; the arguments state that of the end of a ramp.
+  // Uses the batch of the steps; the arguments state the batch at the end of a ramp.
   std::erase_if(settings.all, [](const LogSetting& one) { return one.key == "global_batch"; });
   settings.all.insert(settings.all.begin(), {"global_batch", fmt::format("{}", *log.global_batch),
                                              "the batch of its steps", log.line});
@@ -252,7 +253,7 @@ TrainingLog read_training_log(std::string_view text, const std::string& file) {
     std::vector<LogRow> rows = rows_in(read, format);
     if (rows.empty()) continue;
     LogSettings settings = read_log_settings(read, file);
-    // Steps before the last start of the job may be of another layout.
+    // Steps before the last start of the job may have another layout.
     const std::size_t earlier =
         rows.back().line > settings.begin
             ? std::erase_if(rows, [&](const LogRow& row) { return row.line < settings.begin; })

@@ -1,13 +1,13 @@
 // Step times in the log of a training program, recognised by content.
 //
 //   program              row                                         quantity
-//   Megatron-LM, kin     elapsed time per iteration (ms) or (s): T   step time
+//   Megatron-LM, forks   elapsed time per iteration (ms) or (s): T   step time
 //   MaxText              completed step: N, seconds: T               step time
 //   NeMo                 train_step_timing in s: T                   step time
 //   DeepSpeed pipelines  iter time (s): T                            step time
-//   DeepSpeed            CurrSamplesPerSec=X, SamplesPerSec=X        samples a second of the job
-//   torchtitan           step: N ... tps: X                          tokens a second of a GPU
-//   Hugging Face         'train_samples_per_second': X               the mean of the whole run
+//   DeepSpeed            CurrSamplesPerSec=X, SamplesPerSec=X        samples per second of the job
+//   torchtitan           step: N ... tps: X                          tokens per second of a GPU
+//   Hugging Face         'train_samples_per_second': X               mean of the whole run
 //   metrics.csv, trainer_state.json                                  metric_file.h
 //
 // A row may carry any prefix (rank, time stamp) and ANSI colours. Steady rows are those that remain
@@ -26,7 +26,7 @@
 // components/metrics.py, MaxText common/metric_logger.py, NeMo utils/exp_manager.py, Transformers
 // trainer_utils.py.
 //
-// The configuration that a log prints at its top: log_settings.h.
+// log_settings.h reads the configuration at the top of a log.
 // Not modelled: TFLOP/s, which programs count in different ways.
 #pragma once
 
@@ -41,7 +41,7 @@
 
 namespace lambcast {
 
-// Rows of a log that its median leaves out, by the rules above.
+// Rows of a log that are not in its median, by the rules above.
 struct StepsLeftOut {
   int earlier_starts = 0, skipped = 0, other_batches = 0, first = 0, outliers = 0;
 };
@@ -51,7 +51,7 @@ struct TrainingLog {
   Quantity quantity = Quantity::step_time_s;
   double median = 0;  // of the steady rows, in the quantity's unit
   double spread = 0;  // scaled median absolute deviation over the median
-  int rows = 0;       // steady ones
+  int rows = 0;       // steady rows
   int left_out = 0;
   std::optional<std::int64_t> global_batch;
   int line = 0;  // of the last row
@@ -62,14 +62,15 @@ struct TrainingLog {
   std::int64_t steps_of_run = 0;  // 0: unknown
 };
 
-// Throws Error (usage) if the text holds no such row, or fewer than three steady ones.
+// Reads the steps of a log. Throws Error (usage) if the text holds no such row, or fewer than three
+// steady ones.
 TrainingLog read_training_log(std::string_view text, const std::string& file);
 
 // Returns the settings of the log, with the batch of its last row.
 LogSettings settings_of(const TrainingLog& log);
 
-// The log as a measured run that `what_if` describes; `filled` lists what the flags leave open and
-// the log states. Throws Error (usage) if they contradict it.
+// Returns the log as a measured run of `what_if`. `filled` lists the settings taken from the log
+// because the flags leave them open. Throws Error (usage) if flags and log contradict.
 SourceFigure figure_of(const TrainingLog& log, const std::string& file, const WhatIf& what_if,
                        std::string& filled);
 

@@ -31,7 +31,7 @@ TEST_CASE("training log: the median of Megatron-LM's steady iterations") {
   CHECK(log.median == Approx(3.021).margin(0.0011));
   CHECK(log.spread < 0.001);
   CHECK(log.global_batch == 64);
-  // 42 rows less one skipped, five of warm-up and the checkpoint.
+  // Among 42 rows one is skipped, five are warm-up and one is the checkpoint.
   CHECK(log.rows == 35);
   CHECK(log.left_out == 7);
   std::string filled;
@@ -41,7 +41,7 @@ TEST_CASE("training log: the median of Megatron-LM's steady iterations") {
                                      "without an update; spread 0."));
 }
 
-TEST_CASE("training log: rows of a ramp count at the last batch alone") {
+TEST_CASE("training log: only rows with the last batch of a ramp count") {
   std::string text;
   for (int i = 1; i <= 20; ++i) text += megatron_row(i, 1000, 32);
   for (int i = 21; i <= 30; ++i) text += megatron_row(i, 2000, 64);
@@ -147,7 +147,7 @@ TEST_CASE("training log: a text without steps, and one with two, are refused by 
                     Catch::Contains("2 steady steps"));
 }
 
-TEST_CASE("training log: its batch fills what flags leave open and contradicts what they say") {
+TEST_CASE("training log: its batch fills an open setting and contradicts other flags") {
   TrainingLog log{"Megatron-LM", Quantity::step_time_s, 3, 0.01, 30, 5, 64, 7, {}};
   const auto batch_of = [&](const WhatIf& what_if) {
     std::string filled;

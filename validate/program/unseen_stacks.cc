@@ -11,7 +11,7 @@ namespace {
 
 constexpr double most_exposed = 0.5;
 
-// The columns that the forecast does not read.
+// Columns that do not affect the forecast.
 constexpr const char* told[] = {"program", "source", "note", "unstated", "speedup_of"};
 
 csv::Table without_told(csv::Table table) {

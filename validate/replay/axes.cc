@@ -25,7 +25,7 @@ std::string size_text(double bytes, bool is_short) {
   return fmt::format("{:.0f}{}", bytes, unit);
 }
 
-// 1, 10, 100, ... within the axis.
+// Returns 1, 10, 100, ... within the axis.
 std::vector<double> decades(const ScatterAxis& axis) {
   std::vector<double> places;
   for (double place = std::pow(10, std::ceil(std::log10(axis.low))); place <= axis.high;
@@ -50,7 +50,7 @@ ScatterAxis size_axis(std::string label, const std::vector<double>& values, bool
   ScatterAxis axis = around(std::move(label), values, 2);
   std::vector<double> places = {0x1p6, 0x1p11, small_below, medium_below, 0x1p32};
   if (!is_short) places.push_back(0x1p27);
-  if (axis.high < axis.low * 0x1p12) {  // too few of them, and room for all
+  if (axis.high < axis.low * 0x1p12) {  // the decades would be too few, and there is room for all
     places.clear();
     for (double place = 1; place <= axis.high; place *= 4) places.push_back(place);
   }

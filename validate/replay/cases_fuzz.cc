@@ -1,4 +1,4 @@
-// Measured training figures as `validate --against FILE` reads them.
+// Parses measured training figures as `validate --against FILE` does.
 #include "sim/base/fuzz_target.h"
 #include "validate/replay/replay.h"
 

@@ -11,9 +11,9 @@
 namespace lambcast {
 namespace {
 
-// The lines that a forecast of a collective is compared with.
+// Reference lines for the errors of collective forecasts.
 constexpr double margin = 0.25;
-// An exact forecast has no place on a logarithmic axis of errors.
+// An error of zero cannot be drawn on a logarithmic axis.
 constexpr double least_error = 0.001;
 
 using Results = std::vector<const CollectiveResult*>;
@@ -55,7 +55,7 @@ Ranges ranges_of(const CollectiveSummary& summary) {
   return ranges;
 }
 
-// A band of size on the axis: its median as a shaded range of errors, and its upper end.
+// Adds a size band to the axis: its median as a shaded range of errors, and its upper end.
 void add_band(ScatterPanel& panel, const validate::BandError& band, bool with_number) {
   const auto place = std::find(band_names.begin(), band_names.end(), band.band);
   const std::size_t index = static_cast<std::size_t>(place - band_names.begin());
@@ -90,7 +90,7 @@ ScatterPanel error_panel(const Results& results, const Ranges& ranges, const Kin
   return panel;
 }
 
-// Clusters with the most rows first.
+// Returns the clusters, those with the most rows first.
 std::vector<std::string> clusters_of(const CollectiveSummary& summary) {
   std::vector<std::string> names;
   for (const CollectiveResult& result : summary.results)
@@ -166,7 +166,7 @@ report::Figure cluster_error_figure(const CollectiveSummary& summary) {
     clusters.resize(most_clusters);
   }
   const Kinds kinds = kinds_by(summary, operation);
-  const std::vector<double> sizes = ranges_of(summary).sizes;  // one axis for all
+  const std::vector<double> sizes = ranges_of(summary).sizes;  // one axis for all panels
   ScatterChart chart;
   for (const std::string& cluster : clusters) {
     CollectiveSummary one;

@@ -24,7 +24,7 @@ std::string_view carried_file(std::string_view name) {
   LAMBCAST_CHECK(false, "{} is not carried", name);
 }
 
-// Returns the fabric of the ranks: the cluster's network (fabrics.csv), or the wires of a single
+// Returns the fabric of the ranks: the cluster's network (fabrics.csv), or the links of a single
 // node. A cluster outside the list is its own fabric.
 std::string fabric_of(const std::string& cluster, int nodes) {
   if (nodes == 1) return "inside a node";
@@ -76,7 +76,7 @@ bool holds(const CollectiveLimit& limit, const CollectiveResult& result, std::si
          size < limit.below;
 }
 
-// The limits of a cluster: its own, or the general ones where it has none.
+// Returns the limits of a cluster: its own, or the general ones if it has none.
 std::vector<CollectiveLimit> limits_of(const std::string& cluster,
                                        const std::vector<CollectiveLimit>& limits) {
   std::vector<CollectiveLimit> own, general;
@@ -201,7 +201,7 @@ CollectiveCase canary_collective() {
   CollectiveCase canary = carried_collectives().front();
   canary.name = "canary";
   canary.fitted = false;
-  // Many rows, so that they move the percentile of the whole cluster.
+  // Repeats the rows, so that they change the percentile of the whole cluster.
   const std::vector<validate::Row> rows = canary.measured.rows;
   for (int copy = 0; copy < 20; ++copy)
     canary.measured.rows.insert(canary.measured.rows.end(), rows.begin(), rows.end());
@@ -248,7 +248,7 @@ std::vector<RoleErrors> errors_by_role(const CollectiveSummary& summary) {
         absolute.push_back(std::abs(errors.back()));
       }
     }
-    // A role that all or none of the tables have says nothing more than all of them.
+    // A role of no table or of all tables would repeat the line for all of them.
     if (of.tables == 0 || (!all.empty() && of.tables == all.front().tables)) continue;
     of.rows = static_cast<int>(absolute.size());
     of.median = validate::quantile(absolute, 0.5);
@@ -264,7 +264,7 @@ std::string collective_replay_table(const CollectiveSummary& summary) {
   out += fmt::format("{:<45} {:>6} {:>6} {:>6} {:>6} {:>6}\n", "table", "64 KiB", "-4 MiB", "4 MiB",
                      "median", "own");
   int worse = 0, compared = 0;
-  // Under the cluster and role that tables share.
+  // Groups the tables by cluster and role.
   std::vector<const CollectiveResult*> results;
   for (const CollectiveResult& result : summary.results) results.push_back(&result);
   const auto heading = [](const CollectiveResult* result) {

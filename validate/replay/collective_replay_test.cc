@@ -20,27 +20,28 @@ TEST_CASE("collective replay: every carried table is within its limit and beats 
   for (const CollectiveResult& result : summary.results) {
     INFO(result.of.name);
     CHECK(result.forecast.size() == result.of.measured.rows.size());
-    // NCCL's model has neither all-to-all nor MPI.
+    // NCCL's model includes neither all-to-all nor MPI.
     const bool nccl = result.of.cluster != "emulated-ethernet-100mbit" &&
                       result.of.measured.operation != validate::Operation::all_to_all;
     CHECK(result.nccl_median.has_value() == nccl);
     if (nccl) CHECK(result.median_error < *result.nccl_median);
   }
-  // One of the tables was kept from the fit.
+  // One of the tables was not used in the fit.
   CHECK(std::any_of(summary.results.begin(), summary.results.end(),
                     [](const auto& result) { return !result.of.fitted; }));
   const std::string text = collective_replay_table(summary);
   CHECK_THAT(text, Contains("on 51 of 51 tables") && Contains("65 tables: within limits"));
-  // The sums over all tables, and what joins the ranks of a table, a single node apart.
+  // The text has the totals over all tables, and the links between the ranks of a table; a single
+  // node is its own fabric.
   CHECK_THAT(text, Contains("over all 65 tables") && Contains("over all 5 unseen tables"));
   for (const CollectiveResult& result : summary.results) {
     INFO(result.of.name);
-    CHECK(result.fabric != result.of.cluster);  // every carried cluster is in fabrics.csv
+    CHECK(result.fabric != result.of.cluster);  // every shipped cluster is in fabrics.csv
     CHECK((result.fabric == "inside a node") == (result.of.measured.nodes == 1));
   }
 }
 
-// Returns the forecasts of the other tables after a fit of the base description to these.
+// Fits the base description to `seen` and returns the forecasts of the other tables.
 std::vector<CollectiveCase> kept_from_fit(const TemporaryFolder& folder, const std::string& base,
                                           const std::vector<validate::Measurement>& seen,
                                           std::vector<CollectiveCase> unseen) {
@@ -55,8 +56,8 @@ std::vector<CollectiveCase> kept_from_fit(const TemporaryFolder& folder, const s
   return unseen;
 }
 
-// Most carried tables set parameters of their cluster. What the model is worth elsewhere shows
-// here: a fit that has seen no table of the largest number of nodes forecasts them.
+// Most shipped tables set parameters of their cluster. This test shows the accuracy elsewhere: a
+// fit without any table of the largest number of nodes forecasts those tables.
 TEST_CASE("collective replay: eight nodes of Perlmutter by a fit to one, two and four") {
   std::vector<validate::Measurement> seen;
   std::vector<CollectiveCase> unseen;
@@ -71,7 +72,7 @@ TEST_CASE("collective replay: eight nodes of Perlmutter by a fit to one, two and
   REQUIRE(unseen.size() == 9);
   const TemporaryFolder folder;
   unseen = kept_from_fit(folder, "perlmutter-a100", seen, std::move(unseen));
-  // The limits that hold the tables of the fit itself.
+  // Use the limits for tables of the fit itself.
   std::vector<CollectiveLimit> limits;
   for (CollectiveLimit limit : carried_limits()) {
     if (limit.cluster != "perlmutter-a100") continue;
@@ -87,9 +88,9 @@ TEST_CASE("collective replay: eight nodes of Perlmutter by a fit to one, two and
   CHECK(covered.inside >= 0.9 * covered.rows);
 }
 
-// With one table to fit, most latencies are left where they were assumed: what it forecasts for
-// twice the nodes is far off at times, and its intervals must say so. Of the table to forecast, the
-// rows of 1 to 8 MiB are left out: 317, 227, 231 and 239 us are more noise than size.
+// With one table to fit, most latencies keep their assumed values. So forecasts for twice the nodes
+// may be far off, and their intervals must show it. Rows of 1 to 8 MiB are left out of the table to
+// forecast: 317, 227, 231 and 239 us are more noise than size.
 TEST_CASE("collective replay: the intervals of a fit to one table hold at twice the nodes") {
   std::vector<validate::Measurement> seen;
   std::vector<CollectiveCase> unseen;
@@ -125,7 +126,8 @@ TEST_CASE("collective replay: the canary trips the alarm") {
 TEST_CASE("collective replay: errors, bands and rows of a table with known times") {
   CollectiveCase replayed = carried_collectives().front();
   const CollectiveSummary before = replay_collectives({replayed}, {});
-  // Measured set to half of the forecast in every row but one, which is exact: |2 - 1| = 100 %.
+  // Measured times are half of the forecast in every row except one, which is exact: |2 - 1| = 100
+  // %.
   std::vector<validate::Row>& rows = replayed.measured.rows;
   for (std::size_t i = 0; i < rows.size(); ++i)
     rows[i].time = before.results[0].forecast[i].scaled(i == 0 ? 1 : 0.5);
@@ -135,12 +137,12 @@ TEST_CASE("collective replay: errors, bands and rows of a table with known times
   CHECK(after.results[0].median_error == Approx(1));
   CHECK(after.within);
   CHECK_FALSE(replay_collectives({replayed}, {strict}).within);
-  // All rows are held, and those below 1 B are none.
+  // All rows are under a limit; the limit below 1 B applies to none.
   CHECK(after.rows_held == static_cast<int>(rows.size()));
   CHECK(after.rows == after.rows_held);
   const CollectiveLimit none{"*", "", Bytes(0), Bytes(1), 1.01, std::nullopt};
   CHECK(replay_collectives({replayed}, {none}).rows_held == 0);
-  // A cluster with limits of its own is not held to the general one.
+  // A cluster with its own limits is not subject to the general one.
   CHECK(replay_collectives({replayed}, {generous, strict}).limits.size() == 1);
   const std::string csv = collective_replay_csv(after);
   CHECK(std::count(csv.begin(), csv.end(), '\n') == static_cast<std::ptrdiff_t>(rows.size()) + 1);

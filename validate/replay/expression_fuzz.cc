@@ -1,4 +1,4 @@
-// Expressions and templates of mapping files, one per line, over a row of a few columns.
+// Evaluates expressions and templates of mapping files, one per line, over a row of a few columns.
 #include "sim/base/fuzz_target.h"
 #include "validate/replay/row_expression.h"
 

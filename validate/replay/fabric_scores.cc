@@ -27,7 +27,7 @@ BandScore score_of(const Rows& rows) {
           rows.inside / count, rows.score / count};
 }
 
-// One table of two figures a band: errors, or what intervals hold.
+// Formats a table with two figures per band: errors, or properties of intervals.
 std::string table_of(const std::vector<FabricScore>& scores, const char* title,
                      const std::array<const char*, 2>& figures,
                      std::string (*shown)(const BandScore& band)) {

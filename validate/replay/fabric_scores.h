@@ -1,6 +1,6 @@
-// How good forecasts of collectives are where every fabric weighs alike, however many tables it
-// has: per fabric and band of size, and over fabrics, these also by what the interval rests on
-// (Ground in topologies/calibration.h).
+// Accuracy of collective forecasts in which every fabric has equal weight, however many tables it
+// has. Reported per fabric and size band, and over all fabrics, these also by the interval's
+// evidence (Ground in topologies/calibration.h).
 //
 //   median, 90th percentile   of |forecast / measured - 1|
 //   inside                    share of rows within the 90 % interval of their forecast
@@ -21,19 +21,19 @@ struct BandScore {
 };
 
 struct FabricScore {
-  std::string cluster;  // or what stands over several
+  std::string cluster;  // cluster, or a name for several
   std::string role;     // "fitted" or "unseen"
   int rows = 0;
-  std::array<std::optional<BandScore>, 3> bands;  // as band_names
+  std::array<std::optional<BandScore>, 3> bands;  // in the order of band_names
 };
 
-// By cluster and role, in the order of their names; of rows with this ground alone, where one is
-// given.
+// Returns the scores by cluster and role, sorted by name. If `ground` is given, only rows with it
+// count.
 std::vector<FabricScore> scores_by_fabric(const std::vector<CollectiveResult>& results,
                                           std::optional<Ground> ground = {});
 
-// The median of medians and of 90th percentiles, the mean of the rest; of one role, called `over
-// fabrics`.
+// Returns the median of medians and of 90th percentiles, and the mean of the other figures, for one
+// role; it is named `over fabrics`.
 FabricScore over_fabrics(const std::vector<FabricScore>& fabrics, const std::string& role);
 
 std::string fabric_score_table(const std::vector<CollectiveResult>& results);

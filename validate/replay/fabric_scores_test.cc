@@ -5,7 +5,8 @@
 namespace lambcast {
 namespace {
 
-// A row of 1 KiB that took 100 us, forecast within +-20 % of the given time on the given ground.
+// A row of 1 KiB with a measured time of 100 us, and a forecast of `us` within +-20 % on the given
+// ground.
 struct Forecast {
   double us;
   Ground ground;
@@ -25,7 +26,7 @@ CollectiveResult result_of(const std::string& cluster, const std::vector<Forecas
   return result;
 }
 
-TEST_CASE("fabric scores: fabrics weigh alike, and grounds stand apart") {
+TEST_CASE("fabric scores: fabrics have equal weight, and grounds are separate") {
   const std::vector results{
       result_of("a", {{110, Ground::calibrated}, {110, Ground::calibrated}, {150, Ground::none}}),
       result_of("b", {{130, Ground::calibrated}})};

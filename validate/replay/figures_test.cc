@@ -17,13 +17,13 @@ TEST_CASE("training figure: the diagonal, 10% either way, hollow fitted and fill
   const Figure figure = training_figure(made_up_training());
   CHECK_THAT(figure.data, Contains("paper, fitted") && Contains("100 102 \"calm\""));
   CHECK_THAT(figure.data, Contains("blog, unseen") && Contains("100 92 \"wild\""));
-  // Values lie from 92 to 102, and the axes leave a factor of 1.3 at both ends.
+  // Values range from 92 to 102, and the axes leave a factor of 1.3 at both ends.
   CHECK_THAT(figure.script, Contains(fmt::format("set xrange [{:.8g}:{:.8g}]", 92 / 1.3, 132.6)));
   CHECK_THAT(figure.data, Contains(fmt::format("{} {}\n{} {}\n", 92 / 1.3, 92 / 1.3 * 1.1,
                                                102 * 1.3, 102 * 1.3 * 1.1)));
   CHECK_THAT(figure.script, Contains("hollow: fitted") && Contains("filled: unseen"));
-  // Names in alphabetical order where all are as frequent: blog has the first look, a circle,
-  // filled as it is unseen; paper the second, a hollow square.
+  // Equally frequent names are in alphabetical order: blog has the first look (a circle, filled
+  // since it is unseen), paper the second (a hollow square).
   CHECK_THAT(figure.script, Contains("with points pt 7 ") && Contains("with points pt 4 "));
   CHECK_THAT(figure.script, !Contains("with points pt 6 ") && !Contains("with points pt 5 "));
 }
@@ -51,7 +51,8 @@ TEST_CASE("training errors: a bar as wide as the limit, and at most sixty cases"
 
 TEST_CASE("collective figure: times of every row, 25% either way") {
   const Figure figure = collective_figure(made_up_collectives());
-  // 1 KiB in 1 us, forecast at 1.125 times that; 16 MiB in 16384 us, forecast at 0.75 times that.
+  // 1 KiB takes 1 us, forecast at 1.125 times that; 16 MiB take 16384 us, forecast at 0.75 times
+  // that.
   CHECK_THAT(figure.data, Contains("InfiniBand, fitted") && Contains("1 1.125 \"seen\""));
   CHECK_THAT(figure.data, Contains("Ethernet, unseen") && Contains("16384 12288 \"new\""));
   CHECK_THAT(figure.script, Contains("'1 us' 1,") && Contains("'10 ms' 10000"));
@@ -61,7 +62,7 @@ TEST_CASE("collective figure: times of every row, 25% either way") {
 TEST_CASE("error over size: band edges and the median of each band as a shaded range") {
   const Figure figure = collective_error_figure(made_up_collectives());
   CHECK_THAT(figure.data, Contains("65536 ") && Contains("4194304 "));
-  // Sizes begin at 1 KiB, the axis at half of it; 12.5% either way up to 64 KiB.
+  // Sizes begin at 1 KiB, and the axis at half of that; the range is 12.5% either way up to 64 KiB.
   CHECK_THAT(figure.data, Contains("512 0.875\n65536 0.875\n65536 1.125\n512 1.125\n"));
   CHECK_THAT(figure.script, Contains("'median 12.5%'") && Contains("'median 25.0%'"));
   const Figure apart = cluster_error_figure(made_up_collectives());
@@ -98,7 +99,7 @@ TEST_CASE("axes: every value lies inside, and a short range has ticks too") {
   CHECK(ratio.high >= 1.4);
 }
 
-TEST_CASE("figures: those that the validation has something for") {
+TEST_CASE("figures: only those with data") {
   const auto names = [](const Validation& validation) {
     std::vector<std::string> all;
     for (const Figure& figure : validation_figures(validation)) all.push_back(figure.name);
@@ -114,12 +115,12 @@ TEST_CASE("figures: those that the validation has something for") {
   CHECK(names({std::nullopt, one}).size() == 3);  // one cluster is no comparison of clusters
 }
 
-TEST_CASE("figures: kinds past the known looks share a grey one") {
+TEST_CASE("figures: kinds without a look of their own share a grey one") {
   CollectiveSummary summary = made_up_collectives();
   for (int i = 0; i < 7; ++i)
     summary.results.push_back(
         made_up_table("t.csv", "c", fmt::format("net{}", i), true, 1, {1024}));
-  // Nine fabrics of one table each: six have a look of their own.
+  // Nine fabrics have one table each; six of them have their own look.
   const Figure figure = collective_figure(summary);
   CHECK_THAT(figure.script, Contains("'3 others'"));
   CHECK_THAT(figure.data, Contains("others, fitted") && !Contains("net6, fitted"));

@@ -1,8 +1,8 @@
-// What shallow queues of a switch do to exchanges over TCP, measured on the emulated Ethernet
-// (validate/emulated_ethernet/measure-incast), against the equation of sim/collectives/incast.h.
-// The equation has no fitted constant; the link's efficiency is fitted to eight hosts that lost
-// nothing. The settings of 4, 6, 8, 12 and 16 hosts were known when the variance in it was settled,
-// those of 3, 5, 7, 9 and 10 hosts were measured after that.
+// Compares the effect of shallow switch queues on exchanges over TCP, measured on the emulated
+// Ethernet (validate/emulated_ethernet/measure-incast), with the equation of
+// sim/collectives/incast.h. The equation has no fitted constant; the link's efficiency is fitted to
+// eight hosts without losses. The settings of 4, 6, 8, 12 and 16 hosts were known when the
+// equation's variance was chosen; those of 3, 5, 7, 9 and 10 hosts were measured afterwards.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <functional>
@@ -22,10 +22,10 @@ struct IncastRow {
   Duration measured, forecast, without;  // `without` the queue in the description
 };
 
-// On average less than a packet of each flow fits.
+// Returns whether the queue holds less than an average of one packet per flow.
 bool overflows(const IncastRow& row) { return row.port_queue / full_packet < row.hosts - 1; }
 bool lossless(const IncastRow& row) { return row.port_queue >= Bytes(2097152); }
-// After the equation had its present form.
+// Returns whether the row was measured after the equation had its present form.
 bool measured_later(const IncastRow& row) { return row.hosts % 2 == 1 || row.hosts == 10; }
 
 Duration forecast_of(const validate::Measurement& table, Overrides overrides, Bytes size) {
@@ -56,8 +56,7 @@ std::vector<IncastRow> measured_rows() {
   return rows;
 }
 
-// Factors between forecast and measurement: their median, the largest, the share of those up
-// to 1.5.
+// Factors between forecast and measurement: their median, the largest, and the share up to 1.5.
 struct Factors {
   double median, worst, within;
 };
@@ -91,9 +90,9 @@ TEST_CASE("incast: queues that hold less than a packet of each flow") {
   CHECK(factors_of(rows, overflows, &IncastRow::without).median > 2);
 }
 
-// Here exchanges do wait now and then, on few hosts more often than the equation says: its forecast
-// is low, though less so than without. Why is not known; the processor's own jitter, which lets
-// packets of many hosts arrive together, may be part of it (at 50 Mbit/s the rows agree).
+// Exchanges here wait sometimes, on few hosts more often than the equation states. Its forecast is
+// low, though less so than without the queue. The reason is unknown; jitter of the processor, which
+// lets packets of many hosts arrive together, may contribute (at 50 Mbit/s the rows agree).
 TEST_CASE("incast: queues that hold more, but not everything") {
   const std::vector<IncastRow> rows = measured_rows();
   const auto between = [](const IncastRow& row) { return !overflows(row) && !lossless(row); };

@@ -39,7 +39,7 @@ struct Gathered {
   std::map<std::string, std::vector<std::pair<double, double>>> by_layout;
 };
 
-// Returns a measure of speed whose largest value is the fastest, for any measured quantity.
+// Returns a measure of speed that is largest for the fastest run, for any measured quantity.
 double speed(const SourceResult& result, double value) {
   const Quantity of = result.of.quantity;
   const bool time =
@@ -56,7 +56,7 @@ void gather(const SourceResult& result, Catalog& catalog, std::map<std::string, 
     if (const auto said = asked.find(key); said != asked.end()) layout.insert(*said);
     asked.erase(key);
   }
-  // Chunks of layers select the schedule, except for schedules with a name of their own.
+  // Chunks of layers determine the schedule, except for schedules with their own name.
   if (training.parallelism->schedule <= parallel::PipelineSchedule::interleaved)
     asked.erase("pipeline_schedule");
   asked["global_batch"] = fmt::format("{}", training.batch.train);

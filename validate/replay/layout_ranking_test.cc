@@ -24,7 +24,7 @@ TEST_CASE("layout ranking: correlation of ranks") {
   CHECK_FALSE(rank_correlation({}, {}).has_value());
 }
 
-TEST_CASE("layout ranking: the regret of a choice is what the preferred layout loses") {
+TEST_CASE("layout ranking: the regret of a choice is the loss by the chosen layout") {
   LayoutJob job;
   job.measured = {10, 8, 5};
   job.forecast = {7, 9, 5};
@@ -39,11 +39,11 @@ TEST_CASE("layout ranking: the regret of a choice is what the preferred layout l
   CHECK(choice.median_correlation == Approx(0.75));  // 0.5 and 1
 }
 
-// The answer is the same by any number; alone at the end of a run of all tests, this one is long.
+// The answer is the same for any number. This long test runs alone at the end of all tests.
 constexpr int threads = 2;
 
-// Jobs of some sources for which a search of ten finds the fastest measured layout; a sample of
-// every n-th job.
+// Counts the jobs of some sources, and those for which a search of ten finds the fastest measured
+// layout; uses every n-th job.
 struct Survey {
   int jobs = 0, found = 0;
 };
@@ -67,7 +67,7 @@ Survey survey(const std::vector<std::string>& sources, bool of_adapters, int eve
   return survey;
 }
 
-// Sources whose authors chose among layouts, and jobs small enough for a test.
+// Surveys sources whose authors chose among layouts, with jobs small enough for a test.
 Survey survey_of_published(int every) {
   return survey(
       {"bigscience_a100", "internevo_a100", "megascale_a100", "megatron_bridge",
@@ -84,7 +84,7 @@ TEST_CASE(
   WARN(fmt::format("{} of {} jobs", found.found, found.jobs));
 }
 
-// Some six minutes of a core.
+// Takes about six minutes of a core.
 TEST_CASE("layout ranking: what was published as the best is among ten found, of all jobs",
           "[.long]") {
   const Survey found = survey_of_published(1);
@@ -93,8 +93,8 @@ TEST_CASE("layout ranking: what was published as the best is among ten found, of
   WARN(fmt::format("{} of {} jobs", found.found, found.jobs));
 }
 
-// How much slower a step is with the split that was published than with the best that a search
-// finds for the same layout; nothing where the row says none.
+// Returns how much slower a step is with the published split than with the best split that a search
+// finds for the same layout; nothing if the row states no split.
 std::optional<double> behind_best_split(const SourceResult& result) {
   WhatIf asked = result.of.what_if;
   if (!asked.contains("split") || !asked.contains("pp") || asked.at("pp") == "1")
@@ -114,10 +114,10 @@ std::optional<double> behind_best_split(const SourceResult& result) {
   return *published / *best - 1;
 }
 
-// Splits by Megatron-LM's authors and Meta: embedding and loss in the place of a layer (405B,
-// Qwen3-235B), or full stages and a short last one (DeepSeek-V3, Kimi K2). 31 of 36 rows are within
-// 1 % of the best.
-TEST_CASE("layout ranking: splits that were published are among the best") {
+// Splits by Megatron-LM's authors and Meta: embedding and loss replace a layer (405B, Qwen3-235B),
+// or stages are full except for a short last one (DeepSeek-V3, Kimi K2). 31 of 36 rows are within 1
+// % of the best.
+TEST_CASE("layout ranking: published splits are among the best") {
   int rows = 0, close = 0;
   std::set<std::string> known;
   for (const SourceResult& result : replay_sources().results) {
@@ -141,14 +141,15 @@ TEST_CASE("layout ranking: splits that were published are among the best") {
   CHECK(close >= 0.8 * rows);
 }
 
-TEST_CASE("layout ranking: of fine-tunings with adapters as many are found") {
+TEST_CASE("layout ranking: for fine-tunings with adapters as many are found") {
   const Survey found = survey({"mlperf_llama"}, true, 1);
   CHECK(found.jobs >= 20);
   CHECK(found.found >= 0.8 * found.jobs);
   WARN(fmt::format("{} of {} jobs with adapters", found.found, found.jobs));
 }
 
-// The largest share by which two measured speeds differ that the forecast has the other way round.
+// Returns the largest difference between two measured speeds whose order the forecast has reversed,
+// as a share.
 double widest_wrong_pair(const LayoutJob& job) {
   double widest = 0;
   for (std::size_t i = 0; i < job.measured.size(); ++i)
@@ -158,8 +159,7 @@ double widest_wrong_pair(const LayoutJob& job) {
   return widest;
 }
 
-// Pairs that the measurements have in an order, and of them those that the forecast has in the
-// same.
+// Pairs with a clear order by measurement, and the number of them in the same order by forecast.
 struct Pairs {
   int apart = 0, right = 0;
 };
@@ -175,8 +175,8 @@ Pairs pairs_of(const LayoutJob& job, double noise) {
   return pairs;
 }
 
-// 0.9 is what a ranking of layouts is asked, and what is missed. One job has five layouts or more:
-// BLOOM's search, 72 layers of 14336 on 384 GPUs after the machine's repair.
+// A rank correlation of 0.9 is the goal, which is missed. One job has five layouts or more: BLOOM's
+// search, 72 layers of 14336 on 384 GPUs after the machine's repair.
 //
 //                 measured  forecast
 //   tp 4 pp 12    111.89 s  123.48 s  +10.4 %
@@ -187,20 +187,20 @@ Pairs pairs_of(const LayoutJob& job, double noise) {
 //
 // Each is one iteration, the second of its run, "the data isn't exact and can fluctuate a bit": the
 // same source has one layout (tp 4 pp 12, micro batch 2) at 110.48 and 113.54 s on one day, 2.8 %
-// apart. Two of the ten pairs are closer than that, so have no order (the first two, 0.5 %; tp 8
-// before tp 4 pp 6, 0.03 %). Of the other eight two are the wrong way round, both with tp 4 pp 6:
-// were it 5 % slower beside the others, the correlation would be 0.9.
+// apart. Two of the ten pairs are closer than that, so they have no order (the first two, 0.5 %; tp
+// 8 and tp 4 pp 6, 0.03 %). Two of the other eight are in the wrong order, both with tp 4 pp 6: if
+// it were 5 % slower, the correlation would be 0.9.
 //
-// What six stages cost against twelve is not settled by the source itself. At tp 8 and micro batch
-// 4 they are 2 % faster on 84 layers (130.31 and 133.12 s, before the machine's repair) and 22 %
-// slower on 72 (113.01 and 92.75 s of 1568 samples, after it); forecast 3 % faster in both. Other
-// readings were tried. The vocabulary of 250k rows costs the last stage more than a layer, which is
-// why pp 6 is forecast faster than pp 12; with a fifth of it the correlation is 0.1. With replicas
-// that exchange at half the NICs' rate it is 0.1, and 0.7 at a quarter, all four as fast together
-// as that all-reduce was; but then pp 2 and 4 would take 196 and 142 s (compute fitted anew), where
+// The source itself is not consistent on six stages against twelve. At tp 8 and micro batch 4 they
+// are 2 % faster on 84 layers (130.31 and 133.12 s, before the machine's repair) and 22 % slower on
+// 72 (113.01 and 92.75 s of 1568 samples, after it); forecast 3 % faster in both. Other assumptions
+// were tried. The vocabulary of 250k rows costs the last stage more than a layer, so pp 6 is
+// forecast faster than pp 12; with a fifth of it the correlation is 0.1. With replicas that
+// exchange at half the NICs' rate it is 0.1, and 0.7 at a quarter, all four as fast together as
+// that all-reduce was; but then pp 2 and 4 would take 196 and 142 s (compute fitted anew), where
 // 145 and 126 were measured. At micro batches of 1 and 2 steps of tp 8 take 9 to 12 % longer than
-// forecast, at pp 6 and 12 as well: as if each layer cost some 8 ms more, whatever it computes.
-// What does is not known, and it moves no layout of this job past another.
+// forecast, at pp 6 and 12 as well: as if each layer cost some 8 ms more, independent of its
+// computation. The cause is unknown, and it does not change the order of this job's layouts.
 TEST_CASE("layout ranking: where five layouts or more were measured") {
   constexpr double noise = 0.028;
   int jobs = 0;
@@ -222,9 +222,8 @@ TEST_CASE("layout ranking: where five layouts or more were measured") {
   CHECK(jobs == 1);
 }
 
-// Over all jobs of which several layouts were measured. Nobody can order layouts that differ by
-// less than one of them does from run to run: 2.8 % above, so that 3 % begins where an order means
-// something. An eighth is clearly slower.
+// Covers all jobs with several measured layouts. Runs of one layout differ by 2.8 % (above), so
+// only differences of 3 % or more have a meaningful order. A difference of an eighth is clear.
 TEST_CASE("layout ranking: of two layouts of a job the slower one ranks below") {
   const std::vector<LayoutJob> jobs = layout_jobs(replay_sources().results);
   const auto pooled = [&](double noise) {

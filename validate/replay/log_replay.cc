@@ -12,10 +12,10 @@
 namespace lambcast {
 namespace {
 
-// Medians closer than this to 1 are called equal.
+// Limit of the difference between a median and 1 up to which they count as equal.
 constexpr double about_equal = 0.05;
 
-// The fingerprints of all rows that a description was fitted to.
+// Returns the fingerprints of all rows that a description was fitted to.
 std::set<std::string> rows_fitted_to(const std::string& cluster) {
   DescriptionTexts texts;
   const validate::FitOrigin origin = validate::fit_origin(texts.cluster(cluster), cluster);
@@ -32,7 +32,7 @@ std::set<std::string> rows_fitted_to(const std::string& cluster) {
   return all;
 }
 
-// The median of measured / forecast in words.
+// Describes the median of measured / forecast.
 std::string comparison_text(const CollectiveResult& result) {
   std::vector<double> ratios;
   for (std::size_t row = 0; row < result.forecast.size(); ++row)

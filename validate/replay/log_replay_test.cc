@@ -12,7 +12,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// A table whose every time is `factor` times the forecast of its cluster.
+// Replays a table with `factor` times the forecast times of its cluster.
 CollectiveSummary replay_of_multiple(double factor) {
   CollectiveCase carried = carried_collectives().front();
   const CollectiveSummary forecast = replay_collectives({carried}, {});
@@ -21,7 +21,7 @@ CollectiveSummary replay_of_multiple(double factor) {
   return replay_collectives(log_cases({carried.measured}, "mine.log", carried.cluster, {}), {});
 }
 
-TEST_CASE("log replay: a log that is 9 times too slow is told so, and no limit is claimed") {
+TEST_CASE("log replay: a log that is 9 times too slow is reported, and no limit is claimed") {
   const CollectiveSummary summary = replay_of_multiple(9);
   const std::string text = log_replay_table(summary);
   CHECK_THAT(text, Contains("takes 9 times what this description forecasts"));
@@ -51,7 +51,7 @@ TEST_CASE("log replay: rows that a description was fitted to are never called un
   CHECK(roles(carried.measured, carried.cluster) == fitted);
   CHECK(roles(other, carried.cluster) == unseen);
 
-  // A copy of the preset under another name, and one that was edited.
+  // A copy of the preset under another name, and an edited copy.
   const TemporaryFolder folder;
   const std::string preset = cluster_text(carried.cluster);
   const std::string renamed = "name = 'mine'\n" + preset.substr(preset.find('\n') + 1) +
@@ -59,7 +59,7 @@ TEST_CASE("log replay: rows that a description was fitted to are never called un
   CHECK(roles(carried.measured, folder.file("renamed.toml", renamed)) == fitted);
   CHECK(roles(carried.measured, "paper-eth40-v100") == unseen);
 
-  // A calibration, as `calibrate -o` writes it, was fitted to its own rows and to its base's.
+  // A calibration as written by `calibrate -o` was fitted to its own rows and to those of its base.
   const std::string mine = folder.file(
       "mine.toml",
       validate::calibrated_cluster(preset, "base.toml", "mine",
@@ -68,7 +68,7 @@ TEST_CASE("log replay: rows that a description was fitted to are never called un
   CHECK(roles(carried.measured, mine) == fitted);
   CHECK(replay_collectives(log_cases({other}, "mine.log", mine, {}), {}).results.size() == 1);
 
-  // A part of the log, and a log with one row more.
+  // A part of the log, and a log with one more row.
   validate::Measurement part = other;
   part.rows.pop_back();
   CHECK(roles(part, mine) == fmt::format("{} fitted ", all - 1));

@@ -1,5 +1,5 @@
-// MADE-UP results for tests of verdict, figures and page: numbers whose errors are known by
-// construction. They look like a validation and mean nothing.
+// MADE-UP results for tests of verdict, figures and page, with errors known by construction. They
+// have the form of a validation but no meaning.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace lambcast {
 
-// A published figure of 100 ms whose forecast is `ratio` times that, 5 % either way.
+// Returns a published figure of 100 ms whose forecast is `ratio` times that, +- 5 %.
 inline ReplayResult made_up_case(const std::string& id, double ratio, bool fitted,
                                  double max_error) {
   ReplayResult result;
@@ -30,7 +30,7 @@ inline ReplayResult made_up_case(const std::string& id, double ratio, bool fitte
   return result;
 }
 
-// Medians and worst are those of two cases: 2 % (fitted) and 8 % (unseen).
+// Returns two cases; medians and worst errors are 2 % (fitted) and 8 % (unseen).
 inline ReplaySummary made_up_training() {
   ReplaySummary summary;
   summary.results = {made_up_case("calm", 1.02, true, 0.1), made_up_case("wild", 0.92, false, 0.1)};
@@ -40,7 +40,8 @@ inline ReplaySummary made_up_training() {
   return summary;
 }
 
-// A table of all-reduce over 8 ranks on 2 nodes: every row 1 us per KiB, forecast at `ratio` of it.
+// Returns a table of all-reduce over 8 ranks on 2 nodes: every row takes 1 us per KiB, and is
+// forecast at `ratio` times that.
 inline CollectiveResult made_up_table(const std::string& name, const std::string& cluster,
                                       const std::string& fabric, bool fitted, double ratio,
                                       const std::vector<double>& sizes) {
@@ -62,8 +63,9 @@ inline CollectiveResult made_up_table(const std::string& name, const std::string
   return result;
 }
 
-// Two fitted rows 12.5 % too slow below 64 KiB, two unseen rows 25 % too fast above 4 MiB; limits
-// hold the fitted table only, and NCCL's own model covers it with a median of 50 %.
+// Returns two fitted rows that are 12.5 % too slow below 64 KiB, and two unseen rows that are 25 %
+// too fast above 4 MiB. Limits apply only to the fitted table; NCCL's own model covers it with a
+// median of 50 %.
 inline CollectiveSummary made_up_collectives() {
   CollectiveSummary summary;
   summary.results = {

@@ -1,4 +1,5 @@
-// Mapping files, and a table for them behind a line "----"; without one, a table of a user's runs.
+// Parses mapping files, each with a table after a line "----"; without one, parses a table of a
+// user's runs.
 #include "sim/base/fuzz_target.h"
 #include "validate/replay/source.h"
 #include "validate/replay/user_runs.h"

@@ -22,7 +22,9 @@ TEST_CASE("measured step: a metric with its unit becomes a figure of the replay"
   CHECK(measured_step("tokens_per_gpu_s=3400", what_if).quantity == Quantity::tokens_per_gpu_s);
 }
 
-TEST_CASE("measured step: what is no metric, no number or not above zero is refused") {
+TEST_CASE(
+    "measured step: an unknown metric, a text and a value that is not above zero are "
+    "refused") {
   for (const char* text : {"steptime=3s", "step_time", "step_time=3", "tokens_per_s=many",
                            "tokens_per_s=0", "tokens_per_s=-4", "mfu=%"}) {
     INFO(text);

@@ -14,7 +14,7 @@ namespace {
 
 using report::escaped;
 
-// Told by a sign and a word, not by colour alone.
+// Outcome as a sign and a word, not only as a colour.
 std::string_view outcome(bool within) { return within ? "\u2713 met" : "\u2717 MISSED"; }
 
 std::string text_cell(std::string_view text) { return "<td>" + escaped(text); }
@@ -135,7 +135,7 @@ std::string sources_section(const SourceSummary& sources) {
                  rows);
 }
 
-// The medians of the bands, blank where a table has no row.
+// Returns the medians of the bands; blank if a table has no row in it.
 std::vector<std::string> band_cells(const std::vector<validate::BandError>& bands) {
   std::vector<std::string> cells;
   for (const std::string_view name : band_names) {

@@ -35,7 +35,7 @@ TEST_CASE("page: verdict, limits, sums and both tables") {
   CHECK_THAT(page, !Contains("MISSED"));
 }
 
-TEST_CASE("page: a limit that is missed shows in its row, by word and not by colour alone") {
+TEST_CASE("page: a missed limit shows in its row, by word and not by colour alone") {
   Validation validation = both();
   validation.collectives->limits[0].within = false;
   validation.collectives->within = false;
@@ -47,7 +47,7 @@ TEST_CASE("page: a limit that is missed shows in its row, by word and not by col
   CHECK_THAT(page, Contains("+50.0%<td class=n>10.0%<td>✗ MISSED"));
 }
 
-TEST_CASE("page: what was not replayed has no section, and no limit is said") {
+TEST_CASE("page: data that was not replayed has no section, and no limit is stated") {
   const std::string training = validation_page({made_up_training(), std::nullopt}, {});
   CHECK_THAT(training, Contains("Training figures") && !Contains("Collective"));
   Validation log{std::nullopt, made_up_collectives()};
@@ -100,7 +100,7 @@ TEST_CASE("written without gnuplot: the sources stay, and a message says what to
   CHECK(fs::exists(folder.path() / "plots" / "training.gp"));
   CHECK_FALSE(fs::exists(folder.path() / "plots" / "training.svg"));
   CHECK_FALSE(fs::exists(folder.path() / "collectives.csv"));
-  // The page draws its own pictures and has them all the same.
+  // The page draws its own pictures, so it is complete without gnuplot.
   CHECK_THAT(text_of(paths.page), !Contains("gnuplot is not installed") &&
                                       Contains("\"label\":\"measured step time (ms)\""));
 }
@@ -112,7 +112,7 @@ TEST_CASE("charts: what gnuplot draws stands in the page, hollow where it was fi
   CHECK_THAT(page, !Contains("<img") && Contains(R"(\u003c/script>\u003cimg src=x>`)"));
   CHECK_THAT(page, Contains(R"({"x":100,"y":92,"hollow":false,"text":"wild"})"));
   CHECK_THAT(page, Contains(R"({"x":100,"y":102,"hollow":true,)"));
-  // 10 % above and below, and the limit of a case as an area.
+  // Lines 10 % above and below, and the limit of a case as an area.
   CHECK_THAT(page, Contains(R"("kind":"dashes")") && Contains(R"("kind":"area")"));
   CHECK_THAT(page, Contains(R"({"place":65536,"text":"64 KiB"})"));
 }

@@ -1,5 +1,5 @@
-// Errors of a program's steps beyond its kernels (models/device/rates_interval.h), from published
-// rows that set no parameter, and the coverage of intervals.
+// Errors of a program's steps beyond those of its kernels (models/device/rates_interval.h), from
+// published rows that set no parameter; and the coverage of intervals.
 //
 //   build/validate/replay/source_test "[spread]"     also prints it without each source in turn
 #include <fmt/format.h>
@@ -21,8 +21,8 @@
 namespace lambcast {
 namespace {
 
-// By source: the squares of log(measured / forecast) of steps under a layout, less the variance of
-// their GPU's generation.
+// Returns by source the squares of log(measured / forecast) of steps under a layout, minus the
+// variance of their GPU's generation.
 std::map<std::string, std::vector<double>> excess_squares(const SourceSummary& summary) {
   std::map<std::string, std::vector<double>> excess;
   Catalog catalog(std::make_shared<DescriptionTexts>());
@@ -37,7 +37,7 @@ std::map<std::string, std::vector<double>> excess_squares(const SourceSummary& s
   return excess;
 }
 
-// Each source alike, `without` one.
+// Returns the spread, with equal weight for each source except `without`.
 double spread_of(const std::map<std::string, std::vector<double>>& excess,
                  const std::string& without = "") {
   double sum = 0, sources = 0;
@@ -51,7 +51,7 @@ double spread_of(const std::map<std::string, std::vector<double>>& excess,
   return std::sqrt(std::max(0.0, sum / sources));
 }
 
-TEST_CASE("program spread: published rows are off by it beyond their kernels") {
+TEST_CASE("program spread: published rows have this error beyond that of their kernels") {
   const auto excess = excess_squares(replay_sources());
   CHECK(excess.size() == 27);
   CHECK(std::abs(spread_of(excess) - program_spread) < 0.002);
@@ -62,7 +62,7 @@ TEST_CASE("program spread: published rows are off by it beyond their kernels") {
   }
 }
 
-// Program and machine of a row: source, cluster, GPU and precision.
+// Returns program and machine of a row: source, cluster, GPU and precision.
 std::string stack_of(const SourceFigure& row) {
   std::string stack = row.source;
   for (const char* key : {"cluster", "device", "precision"})
@@ -71,8 +71,8 @@ std::string stack_of(const SourceFigure& row) {
   return stack;
 }
 
-// By program and machine: the standard deviation of log(forecast / measured) of its runs about
-// their mean.
+// Returns by program and machine the standard deviation of log(forecast / measured) of its runs
+// about their mean.
 std::map<std::string, double> spreads_of_runs(const SourceSummary& summary) {
   std::map<std::string, std::vector<double>> off;
   for (const SourceResult& result : summary.results) {
@@ -97,15 +97,15 @@ double median_of(const std::map<std::string, double>& spreads) {
   return validate::quantile(values, 0.5);
 }
 
-TEST_CASE("program spread: runs of one program lie about its level by run_spread") {
+TEST_CASE("program spread: runs of one program deviate from its level by run_spread") {
   const auto spreads = spreads_of_runs(replay_sources());
   CHECK(spreads.size() > 30);
   CHECK(std::abs(median_of(spreads) - run_spread) < 0.003);
 }
 
-// How far the errors of one program's runs drift with their number of GPUs: the slope b of
-// log(measured / forecast) on z, the expected largest of so many normal numbers, and its variance
-// from run_spread. Programs that run on 32 GPUs and more, and compute for most of a step.
+// Drift of the errors of one program's runs with their number of GPUs: the slope b of log(measured
+// / forecast) on z, and its variance from run_spread. z is the expected maximum of as many normal
+// numbers as GPUs. Only programs on 32 or more GPUs that mostly compute.
 struct Drift {
   double slope = 0, variance = 0;
 };
@@ -145,7 +145,7 @@ std::vector<Drift> drifts(const SourceSummary& summary) {
   return found;
 }
 
-// The mean drift does not differ from none, and drifts differ by growth_spread beyond their errors.
+// The mean drift is consistent with zero, and drifts differ by growth_spread beyond their errors.
 TEST_CASE("program spread: steps drift with the number of GPUs by growth_spread, either way") {
   const std::vector<Drift> found = drifts(replay_sources());
   REQUIRE(found.size() > 25);
@@ -158,7 +158,7 @@ TEST_CASE("program spread: steps drift with the number of GPUs by growth_spread,
   CHECK(std::abs(std::sqrt(squares) - growth_spread) < 0.004);
 }
 
-TEST_CASE("program spread: intervals of 90 % hold as many rows, and as many of most sources") {
+TEST_CASE("program spread: 90 % intervals hold 90 % of the rows, and as many of most sources") {
   const SourceSummary summary = replay_sources();
   CHECK(summary.all.inside >= 0.9 * summary.all.with_interval);
   CHECK(summary.coverage >= 0.9);

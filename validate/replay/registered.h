@@ -1,10 +1,10 @@
-// Forecasts that were written down before anybody measured them (grade F): the only test that no
-// knowledge of the answer can have touched.
+// Forecasts that were recorded before the measurement (grade F), the only test that cannot be
+// influenced by the answer.
 //
 // A file of registered forecasts is a CSV: what-if keys, `case` (a name for each row), and
-// step_time_s, low_s and high_s of the forecast. Its first line tells the day, the version and the
-// commit. It is never written again: `validate --registered FILE --against RESULTS` compares its
-// own numbers with what was published later, not those of today's program.
+// step_time_s, low_s and high_s of the forecast. Its first line states the day, the version and the
+// commit. It is never rewritten: `validate --registered FILE --against RESULTS` compares the
+// recorded numbers with later publications, not forecasts of the current program.
 #pragma once
 
 #include <string>
@@ -16,23 +16,25 @@
 namespace lambcast {
 
 // Returns the questions (what-if keys and `case`) with the forecasts of this program. `stamp`
-// becomes the first line, as a comment. Throws Error for an unknown column, a case that occurs
-// twice, and a question that is not forecast.
+// becomes the first line, as a comment. Throws Error for an unknown column, a repeated case, and a
+// question without a forecast.
 std::string register_forecasts(std::string_view questions, const std::string& file,
                                const std::string& stamp);
 
 struct RegisteredScore {
   std::string stamp;
-  std::vector<SourceResult> results;  // those measured by now
-  std::vector<std::string> waiting;   // cases that are not
+  std::vector<SourceResult> results;  // cases that have been measured
+  std::vector<std::string> waiting;   // cases that have not been measured yet
   ErrorScore score;
 };
 
-// `measured` has the columns case and step_time_s. Throws Error for a case that is not registered.
+// Scores the measured cases. `measured` has the columns case and step_time_s. Throws Error for a
+// case that is not registered.
 RegisteredScore score_registered(std::string_view registered, const std::string& file,
                                  std::string_view measured, const std::string& measured_file);
 
-// A line for each case, then the median error and how many lie inside.
+// Returns a line for each case, then the median error and the number of cases inside their
+// intervals.
 std::string registered_table(const RegisteredScore& score);
 
 }  // namespace lambcast

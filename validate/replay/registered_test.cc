@@ -18,7 +18,7 @@ const std::string questions =
     "small,bert-large,dgx-a100-80g,8,lamb,512,32\n"
     "large,bert-large,dgx-a100-80g,16,lamb,512,32\n";
 
-TEST_CASE("registered: what was written down is compared, not today's forecast") {
+TEST_CASE("registered: the recorded forecast is compared, not one of today") {
   const std::string file = register_forecasts(questions, "questions.csv", "registered today");
   const csv::Table table = csv::parse(file, "registered.csv");
   REQUIRE(table.comments.size() == 2);
@@ -27,7 +27,7 @@ TEST_CASE("registered: what was written down is compared, not today's forecast")
   const double step = table.number(0, "step_time_s");
   CHECK(table.number(0, "low_s") < step);
   CHECK(step < table.number(0, "high_s"));
-  // Numbers of a file that no program would forecast now.
+  // A file with numbers that the current program would not forecast.
   const std::string old =
       "# registered long ago\ncase,model,step_time_s,low_s,high_s\nsmall,bert-large,2,1.5,3\n"
       "large,bert-large,4,3,5\nlarger,bert-large,8,7,9\n";
@@ -48,7 +48,7 @@ TEST_CASE("registered: what was written down is compared, not today's forecast")
   CHECK_THAT(said, Contains("1 case not measured yet"));
 }
 
-TEST_CASE("registered: the files that ship can be compared") {
+TEST_CASE("registered: the shipped files can be compared") {
   int files = 0;
   for (const auto& file : std::filesystem::directory_iterator(LAMBCAST_REGISTERED)) {
     if (file.path().extension() != ".csv") continue;

@@ -22,7 +22,7 @@ Scenario scenario_of(const ReplayCase& replayed, Catalog& catalog) {
   }
 }
 
-// The forecast of the figure and its interval.
+// Returns the forecast of the figure and its interval.
 ReplayResult result_of(const Forecast& forecast, const ReplayCase& replayed) {
   for (const StepForecast& step : forecast.steps) {
     if (name_of(step.kind) != replayed.stage) continue;

@@ -37,7 +37,7 @@ TEST_CASE("replay: the published figures are met, each row and the median") {
     CHECK(result.within);
     CHECK(std::abs(result.error) <= result.of.max_error);
     CHECK(result.error == Approx(result.forecast / result.of.measured - 1));
-    // The limit promised: 10 %, and 30 % for the two 32-GPU rows of the blog.
+    // The limit is 10 %, and 30 % for the two 32-GPU rows of the blog.
     const bool slow_row = result.of.table == "onebit_adam_blog.csv" && result.of.max_error > 0.1;
     CHECK(result.of.max_error <= (slow_row ? 0.3 : 0.1));
     if (slow_row) CHECK_THAT(result.of.id, Contains("Adam 32 GPUs"));
@@ -54,7 +54,7 @@ TEST_CASE("replay: nine in ten of the published figures lie inside their interva
     CHECK(covered.rows >= 12);
     CHECK(covered.inside >= 0.9 * covered.rows);
   }
-  // Not by intervals that hold anything.
+  // The intervals must not be so wide that they contain anything.
   CHECK(median_interval(summary) < 0.5);
 }
 
@@ -87,7 +87,7 @@ TEST_CASE("replay: rows within their limits still fail by their median") {
   replayed.measured = replay({replayed}).results[0].forecast;
   CHECK(replay({replayed}).within);
   CHECK(replay({replayed}).median_error == Approx(0).margin(1e-12));
-  // 8 % off: inside the row's 10 %, outside the median's 4 %.
+  // A measurement 8 % off is inside the row's 10 %, but outside the median's 4 %.
   replayed.measured /= 1.08;
   const ReplaySummary summary = replay({replayed});
   CHECK(summary.results[0].within);
@@ -126,7 +126,7 @@ TEST_CASE("replay: samples per second and step time are two views of one forecas
   CHECK(replay({rate}).results[0].forecast == Approx(8 * 16 / (step_ms * 1e-3)));
 }
 
-TEST_CASE("cases: a file that is none is refused at its place") {
+TEST_CASE("cases: an invalid file is refused at its place") {
   CHECK(parse_cases(header + row, "cases.csv").size() == 1);
   struct Row {
     std::string text, expected;
@@ -154,7 +154,7 @@ TEST_CASE("cases: a file that is none is refused at its place") {
   }
 }
 
-TEST_CASE("cases: one that cannot run says which") {
+TEST_CASE("cases: one that cannot run is named") {
   CHECK_THROWS_WITH(replay(parse_cases(with("paper-eth40-v100", "paper-eth"), "cases.csv")),
                     Contains("cases.csv:2: one: ") && Contains("unknown cluster 'paper-eth'"));
   CHECK_THROWS_WITH(replay(parse_cases(with("uniform", "warmup"), "cases.csv")),

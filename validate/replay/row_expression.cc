@@ -10,9 +10,9 @@
 namespace lambcast {
 
 struct RowExpression::Node {
-  // "text", "name", "list", "call", or an operator: "+", "==", "and", "negate", ...
+  // Kind of node: "text", "name", "list", "call", or an operator: "+", "==", "and", "negate", ...
   std::string kind;
-  std::string word;  // the text, name, list or function
+  std::string word;  // text, name, list or function
   std::vector<std::shared_ptr<const Node>> of;
 };
 
@@ -34,7 +34,7 @@ std::optional<double> as_number(const std::string& text) {
 bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool digit(char c) { return c >= '0' && c <= '9'; }
 
-// Recursive descent, one function for each strength of binding.
+// Recursive descent, with one function for each precedence.
 class Parser {
  public:
   Parser(std::string_view text, const Where& where) : text_(text), where_(where) { next(); }

@@ -1,14 +1,14 @@
-// Small expressions over the columns of a row, so that a mapping file reads a foreign table as
-// what-ifs without code.
+// Small expressions over the columns of a row, with which a mapping file converts a foreign table
+// to what-ifs without code.
 //
 //   batch / (gpus / (tp * pp) * micro_batch)     arithmetic on columns
 //   tp > 1 and precision == 'fp8'                comparisons: "true" or "false"
-//   clusters[gpu]                                a word of the file's own list [names.clusters]
+//   clusters[gpu]                                a word of the file's list [names.clusters]
 //   if(recompute == 1, 'full', 'none')           also round, floor, ceil, min, max
 //
-// Names are columns of the row or names the file defines from them. Values are text; arithmetic and
-// <, <=, >, >= read it as numbers, == and != compare numbers where both sides are numbers. A number
-// within 1e-9 of a whole one is written as that.
+// Names are columns of the row, or names that the file defines from them. Values are text.
+// Arithmetic and <, <=, >, >= read them as numbers; == and != compare numbers if both sides are
+// numbers. A number within 1e-9 of a whole one is written as a whole number.
 #pragma once
 
 #include <functional>
@@ -30,11 +30,11 @@ struct RowScope {
 
 class RowExpression {
  public:
-  // Throws Error at `where` for text that is no expression.
+  // Parses an expression. Throws Error at `where` if the text is not one.
   static RowExpression parse(std::string_view text, const Where& where);
 
-  // Throws Error (usage) that says why there is no value: text where a number is needed, a word
-  // that a list does not have, a division by zero.
+  // Evaluates the expression. Throws Error (usage) with the reason if there is no value: text where
+  // a number is needed, a word missing in a list, a division by zero.
   std::string evaluate(const RowScope& scope) const;
   double number(const RowScope& scope) const;
   bool holds(const RowScope& scope) const;  // "true", or refuses what is neither true nor false
@@ -48,8 +48,8 @@ class RowExpression {
   std::shared_ptr<const Node> root_;
 };
 
-// Words with expressions in braces: "llama3-{size}", "{gpus}", "paper-eth40-v100". A brace itself
-// is written twice.
+// Text with expressions in braces: "llama3-{size}", "{gpus}", "paper-eth40-v100". A doubled brace
+// stands for the brace itself.
 class RowTemplate {
  public:
   static RowTemplate parse(std::string_view text, const Where& where);
@@ -58,16 +58,16 @@ class RowTemplate {
 
  private:
   struct Piece {
-    std::string words;  // before the expression
+    std::string words;  // text before the expression
     std::shared_ptr<const RowExpression> expression;
   };
   std::vector<Piece> pieces_;
 };
 
-// The number that a text is; throws Error naming `what` where it is none or not finite.
+// Returns a text as a number; throws Error naming `what` if it is not a finite number.
 double number_of(const std::string& text, const std::string& what);
 
-// "128" for 128 and for 127.9999999999, "12.5" for 12.5.
+// Formats a number: "128" for 128 and for 127.9999999999, "12.5" for 12.5.
 std::string number_text(double value);
 
 }  // namespace lambcast

@@ -25,7 +25,7 @@ std::string value_of(const std::string& text) {
   return RowExpression::parse(text, {"map.toml", 3, "key"}).evaluate(row());
 }
 
-TEST_CASE("expressions: arithmetic binds as in books, and whole numbers stay whole") {
+TEST_CASE("expressions: arithmetic has the usual precedence, and whole numbers stay whole") {
   CHECK(value_of("gpus / (tp * pp)") == "8");
   CHECK(value_of("1 + 2 * 3 - 4 / 2") == "5");
   CHECK(value_of("8 - 4 - 2") == "2");
@@ -45,11 +45,11 @@ TEST_CASE("expressions: comparisons, words and lists") {
   CHECK(value_of("none == ''") == "true");
   CHECK(value_of("clusters[gpu]") == "hgx-h100-ndr");
   CHECK(value_of("if(tp >= 8, 'backward', 'none')") == "backward");
-  // the other branch is not evaluated
+  // The other branch is not evaluated.
   CHECK(value_of("if(tp <= 7, clusters['A100'], gpu)") == "H100");
 }
 
-TEST_CASE("expressions: what has no value says why") {
+TEST_CASE("expressions: one without a value gives the reason") {
   CHECK_THROWS_WITH(value_of("tp / (pp - 6)"), "a division by zero");
   CHECK_THROWS_WITH(value_of("gpu * 2"), "gpu: 'H100' is not a finite number");
   CHECK_THROWS_WITH(value_of("none * 2"), "none: '' is not a finite number");
@@ -57,7 +57,7 @@ TEST_CASE("expressions: what has no value says why") {
   CHECK_THROWS_WITH(value_of("if(tp, 1, 2)"), "'8' is neither true nor false");
 }
 
-TEST_CASE("expressions: what is none is refused at its place") {
+TEST_CASE("expressions: an invalid one is refused at its place") {
   CHECK_THROWS_WITH(value_of("tp +"),
                     "map.toml:3: key: 'tp +' is no expression: it ends too early");
   CHECK_THROWS_WITH(value_of("tp pp"), Contains("'pp' is not expected"));
@@ -69,7 +69,7 @@ TEST_CASE("expressions: what is none is refused at its place") {
   CHECK_THROWS_WITH(value_of(""), Contains("it ends too early"));
 }
 
-TEST_CASE("templates: words with expressions in braces") {
+TEST_CASE("templates: text with expressions in braces") {
   const Where where{"map.toml", 1, "case"};
   const RowTemplate text = RowTemplate::parse("tp {tp}, {gpus / tp} nodes", where);
   CHECK(text.evaluate(row()) == "tp 8, 48 nodes");

@@ -15,10 +15,10 @@ using report::script_text;
 
 constexpr int width = 820;
 
-// Panels of a grid have smaller letters than a figure of one or two.
+// Letter size: smaller for a grid of panels than for one or two.
 int letters(const ScatterChart& chart) { return chart.columns > 2 ? 11 : 13; }
 
-// The text of a tick mark is a format to gnuplot.
+// Escapes a tick mark, whose text is a format string in gnuplot.
 std::string tick_text(std::string_view text) {
   std::string out;
   for (const char c : text) out += c == '%' ? std::string("%%") : std::string(1, c);
@@ -59,7 +59,7 @@ std::string corners(const Guide& guide) {
   return fmt::format("{0} {1}\n{2} {1}\n{2} {3}\n{0} {3}\n", x1, y1, x2, y2);
 }
 
-// One `plot` command; `block` counts the blocks of the data file.
+// Returns one `plot` command; `block` counts the blocks of the data file.
 std::string plot(const ScatterChart& chart, const ScatterPanel& panel, int& block) {
   std::vector<std::string> parts;
   for (const Guide& guide : panel.guides)
@@ -104,7 +104,7 @@ std::string axis_json(const ScatterAxis& axis) {
       json_number(axis.high), report::json_text(axis.unit), axis.ratio, fmt::join(names, ","));
 }
 
-// Gnuplot's pointtypes come in pairs, hollow and filled: circle, square, triangle, diamond.
+// gnuplot's point types come in pairs, hollow and filled: circle, square, triangle, diamond.
 std::string group_json(const DotGroup& group) {
   const int shape = group.look.point / 2;
   const int place = shape == 3 ? 0 : shape == 2 ? 1 : shape == 6 ? 3 : shape == 7 ? 0 : 2;
@@ -166,7 +166,7 @@ std::string scatter_script(const ScatterChart& chart) {
   const int rows = (count + columns - 1) / columns;
   const int height = 40 + report::legend_height(chart.legend, width) + chart.panel_px * rows;
   const auto share = [height](double px) { return px / height; };
-  std::string body = "  set clip two\n";  // lines that begin and end outside of the panel
+  std::string body = "  set clip two\n";  // lines that begin and end outside the panel
   int block = 0;
   for (int i = 0; i < count; ++i) {
     const ScatterPanel& panel = chart.panels[static_cast<std::size_t>(i)];

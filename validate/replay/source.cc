@@ -17,7 +17,7 @@ std::optional<RowExpression> find_expression(const Table& table, const std::stri
   return RowExpression::parse(table.words(key).front(), table.where(key));
 }
 
-// The keys of a section, each with its template.
+// Reads the keys of a section, each with its template.
 void read_templates(const Table& section, const std::string& prefix,
                     std::vector<std::pair<std::string, RowTemplate>>& keys) {
   for (const std::string& key : section.keys())
@@ -152,7 +152,7 @@ Source Source::parse(std::string_view text, const std::string& name) {
   return source;
 }
 
-// Names that are not defined here are columns.
+// Names that are not defined in the mapping are columns.
 void Source::collect(std::set<std::string>& names, std::set<std::string>& lists) const {
   std::set<std::string> all{ignored_.begin(), ignored_.end()};
   case_.collect(all, lists);
@@ -268,7 +268,7 @@ csv::Table parse_rows(std::string_view text, const std::string& name) {
   std::string rows;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
-    // A comment leaves its line behind, so that errors name the right one.
+    // A comment leaves an empty line, so that errors name the right line.
     rows += text.front() == '#' ? "\n" : text.substr(0, end);
     text.remove_prefix(end);
   }

@@ -1,32 +1,30 @@
-// A source of measured training runs: a table of somebody else's, and a file of data that says what
-// its columns mean (validate/replay/sources/NAME.toml). Rows that nobody has seen are forecast with
-// the same file and the same parameters.
+// A source of measured training runs: a published table, and a mapping file that states the meaning
+// of its columns (validate/replay/sources/NAME.toml). Unseen rows are forecast with the same file
+// and the same parameters.
 //
-//   title, citation, case        whose table; how a row is called, a template
-//   ignored = ["date"]           columns without an effect on the forecast; any other unknown one
-//   is
-//                                an error, and so is a missing one that is asked for
-//   names.LIST                   words of the table and ours: LIST[column]
+//   title, citation, case        origin of the table; name of a row, as a template
+//   ignored = ["date"]           columns without an effect on the forecast; any other unknown
+//                                column is an error, and so is a missing one that is used
+//   names.LIST                   words of the table and their meaning here: LIST[column]
 //   let.NAME                     expressions for later use
 //   what_if, model, cluster      templates of what-if keys, of "model.KEY" and of "cluster.KEY"; an
 //                                empty result leaves the key out
 //   fitted                       expression: rows that set a parameter of the machine
-//   machine                      a template: what state of it a row ran on, where a source says
-//   that
-//                                rows before and after a change are not to be compared
-//   [[refuse]] when, why         rows that cannot be forecast yet, in words
-//   [[measured]]                 column, quantity (below); value: expression where the column needs
-//                                arithmetic; unless: a column that already states it; when: rows it
-//                                holds for; what_if: keys of this figure alone; stage; parts of
-//                                memory, or all `without` those its tool does not see
+//   machine                      template: state of the machine, if rows before and after a change
+//                                are not to be compared
+//   [[refuse]] when, why         rows that cannot be forecast yet, with the reason
+//   [[measured]]                 column, quantity (below); value: expression if the column needs
+//                                arithmetic; unless: a column that already states it; when: rows
+//                                that have it; what_if: keys of this figure only; stage; parts of
+//                                memory, or all parts `without` those its tool does not measure
 //   limits.time, limits.memory   of |error|: median, p90
 //
 // Quantities: step_time_s, samples_per_s, tokens_per_s, tokens_per_gpu_s, days (of `samples`
 // samples), run_time_s (of `steps` steps, and `pauses` seconds of start-up and evaluations between
 // them), layer_forward_s and layer_backward_s (of one block and micro batch), memory_gib, and rates
-// of arithmetic, whose source says what it counts: tflops_per_gpu and mfu_pct (of peak_tflops) with
-// flops_per_sample, or count = "model", "causal" or "full" recomputation as
-// models/parallel/model_flops.h counts them for the model.
+// of arithmetic: tflops_per_gpu and mfu_pct (of peak_tflops). The source states the FLOPs of such a
+// rate: flops_per_sample, or count = "model", "causal" or "full" recomputation as counted by
+// models/parallel/model_flops.h.
 #pragma once
 
 #include <map>
@@ -60,25 +58,25 @@ std::string_view unit_of(Quantity quantity);  // "s", "tokens/s/GPU"
 
 enum class FlopsCount { model, causal, full_recompute };
 
-// One measured number and the run that it is of.
+// One measured number, and the run that it belongs to.
 struct SourceFigure {
   std::string source;
-  int row = 0;  // data rows count from 1
+  int row = 0;  // data rows, from 1
   std::string name;
   std::string machine;  // empty: the same for all rows
   Quantity quantity = Quantity::step_time_s;
   double measured = 0;
   double standard_error = 0;  // of the logarithm of what was measured, where steps were logged
   WhatIf what_if;
-  // Descriptions that it names and that are no files, by "model NAME" (DescriptionTexts).
+  // Descriptions that the row names and that are not files, by "model NAME" (DescriptionTexts).
   std::map<std::string, std::string> texts;
   std::string stage;            // empty: the only one, or the first
-  double flops_per_sample = 0;  // 0: as `count` says
+  double flops_per_sample = 0;  // 0: as given by `count`
   FlopsCount count = FlopsCount::model;
   double peak_tflops = 0, samples = 0, steps = 0, pauses_s = 0;
-  std::vector<std::string> parts, without;  // of memory; no parts: all of it
+  std::vector<std::string> parts, without;  // parts of memory; without `parts`: all of it
   bool fitted = false;
-  std::string refused;  // why it cannot be forecast, else empty
+  std::string refused;  // why it cannot be forecast; else empty
 };
 
 struct ErrorLimit {
@@ -87,7 +85,7 @@ struct ErrorLimit {
 
 class Source {
  public:
-  // Throws Error (file:line:key) for a mapping that is none.
+  // Parses a mapping. Throws Error (file:line:key) for an invalid one.
   static Source parse(std::string_view text, const std::string& name);
 
   const std::string& name() const { return name_; }
@@ -95,8 +93,8 @@ class Source {
   const std::optional<ErrorLimit>& time_limit() const { return time_limit_; }
   const std::optional<ErrorLimit>& memory_limit() const { return memory_limit_; }
 
-  // Every measured number of the table. Throws Error for a table of other columns; a row whose
-  // values make no run is a figure that says so.
+  // Returns every measured number of the table. Throws Error for a table with other columns. A row
+  // whose values give no valid run is a figure with the reason.
   std::vector<SourceFigure> figures(const csv::Table& table) const;
 
  private:
@@ -137,11 +135,10 @@ class Source {
   std::optional<ErrorLimit> time_limit_, memory_limit_;
 };
 
-// A table whose lines that start with '#' are comments, wherever they stand.
+// Parses a table in which all lines that start with '#' are comments.
 csv::Table parse_rows(std::string_view text, const std::string& name);
 
-// The sources that ship inside, a mapping by name or by path, and the rows of a source, empty where
-// none ship.
+// The shipped sources; a mapping by name or path; the rows of a source, empty if none ship.
 std::vector<std::string> source_names();
 Source load_source(const std::string& name);
 std::string_view source_rows(const std::string& name);

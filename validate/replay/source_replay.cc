@@ -61,7 +61,7 @@ double memory_gib(const SourceFigure& figure, const MemoryForecast& memory) {
   return bytes.value() / (1024.0 * 1024 * 1024);
 }
 
-// The quantity of a run whose step takes so long.
+// Returns the quantity of a run with this step time.
 double quantity_at(const SourceFigure& figure, const TrainingPlan& training, double step_s) {
   const double samples = static_cast<double>(training.batch.train) / step_s;
   const double tokens = samples * static_cast<double>(training.seq_len);
@@ -128,7 +128,7 @@ void forecast_figure(SourceResult& result, const std::optional<ProgramPrior>& pr
   TrainingPlan training = resolve(result.of.what_if, catalog).training;
   if (prior) training.prior = *prior;
   if (is_of_layer(result.of.quantity)) return forecast_layer(result, training, costs);
-  // If ranks meet every H steps, H of them are what a run is made of.
+  // If ranks exchange every H steps, a run consists of rounds of H steps.
   const std::int64_t round = steps_per_exchange(training.exchange);
   if (round > 1) training.steps = round;
   const Forecast run = forecast(training, costs);
@@ -152,7 +152,7 @@ void forecast_figure(SourceResult& result, const std::optional<ProgramPrior>& pr
                  1;
 }
 
-// A sentence in one line.
+// Joins a sentence into one line.
 std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text;
@@ -202,7 +202,7 @@ void average_intervals(SourceSummary& summary) {
 
 std::string percent_of(double share) { return fmt::format("{:.1f}%", share * 100); }
 
-// Each reason once, with the rows that it is of.
+// Lists each reason once, with its rows.
 std::string refusals(const std::vector<SourceResult>& results) {
   std::map<std::pair<std::string, std::string>, std::set<int>> rows;
   for (const SourceResult& result : results)

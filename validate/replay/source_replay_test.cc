@@ -51,7 +51,7 @@ TEST_CASE("source replay: the error is that of the time, of rates inverted") {
   CHECK(*rate.results.front().high > rate.results.front().forecast);
 }
 
-TEST_CASE("source replay: a row without a forecast says why, in the CSV too") {
+TEST_CASE("source replay: a row without a forecast has a reason, in the CSV too") {
   const SourceSummary summary = replayed(
       "step_time_s,memory_gib", run + "2.1,\n" + "no-such-model" + run.substr(10) + "1,2\n");
   REQUIRE(summary.results.size() == 3);
@@ -90,7 +90,8 @@ TEST_CASE("source replay: median and 90th percentile of |error|") {
   CHECK(score.p90 == Approx(0.09));
   CHECK(score.with_interval == 2);
   CHECK(score.inside == 1);
-  // log 4, and log 2 for the second's width and twenty times that for what lies above it.
+  // The score is log 4 for the first; for the second, log 2 for its width plus twenty times log 2
+  // for the distance above it.
   CHECK(score.interval_score == Approx((2 + 21) * std::log(2.0) / 2));
 }
 
@@ -107,7 +108,7 @@ TEST_CASE("source replay: the sources that ship are within their limits") {
   }
 }
 
-// The limit of NeMo's table is of T5 and BERT too, whose layouts it does not give.
+// The limit of NeMo's table also covers T5 and BERT, whose layouts it does not give.
 TEST_CASE("source replay: NeMo's GPT rows, whose layouts are given, are held more closely") {
   std::vector<SourceResult> given;
   for (const SourceResult& result : replay_sources().results)
@@ -119,8 +120,8 @@ TEST_CASE("source replay: NeMo's GPT rows, whose layouts are given, are held mor
   CHECK(score.p90 <= 0.18);
 }
 
-// Coverage that memory_error (memory.h) promises.
-TEST_CASE("source replay: nine in ten memories lie inside, each source counting alike") {
+// Checks the coverage that memory_error (memory.h) promises.
+TEST_CASE("source replay: nine in ten memories lie inside, with equal weight for each source") {
   const SourceSummary summary = replay_sources();
   double inside = 0, sources = 0;
   for (const SourceScore& source : summary.sources) {
@@ -134,8 +135,8 @@ TEST_CASE("source replay: nine in ten memories lie inside, each source counting 
   CHECK(inside / sources <= 0.95);
 }
 
-// The forecast of the shipped row that holds these words.
-// The first row that has these words; with others in their place where some are given.
+// Returns the forecast of the first shipped row that contains `words`. If `instead` is given, it
+// replaces them in the row.
 double forecast_of_row(const std::string& source, const std::string& words,
                        const std::string& instead = {}) {
   std::istringstream rows{std::string(source_rows(source))};
@@ -167,7 +168,7 @@ TEST_CASE("source replay: a layer's time is its share of the step's passes") {
   const double forward = of_layers("2", "layer_forward_s");
   const double backward = of_layers("2", "layer_backward_s");
   CHECK(of_layers("7", "layer_forward_s") == Approx(forward));
-  // Each further layer adds its passes and the update of its parameters.
+  // Each additional layer adds its passes and the update of its parameters.
   const double added = (of_layers("22", "step_time_s") - of_layers("2", "step_time_s")) / 20;
   CHECK(added > forward + backward);
   CHECK(added == Approx(forward + backward).epsilon(0.2));
@@ -175,8 +176,8 @@ TEST_CASE("source replay: a layer's time is its share of the step's passes") {
   CHECK_THAT(without.results.front().status, Contains("under a layout alone"));
 }
 
-// Effect of a change of the layout, as papers and tables print it; from the mechanism alone, except
-// for the first, whose rows set the host's time.
+// Effects of layout changes as printed in papers and tables. Only the first uses rows that set a
+// parameter (the host's time); the others come from the mechanism alone.
 TEST_CASE("source replay: published relations between runs") {
   SECTION("ZeRO-3 of 175B falls to a third from 384 to 1,536 GPUs at a fixed batch") {
     const auto tflops = [](const char* row) { return forecast_of_row("megatron_sc21_zero3", row); };
@@ -204,7 +205,7 @@ TEST_CASE("source replay: published relations between runs") {
           Approx(12.9 / 11.8).epsilon(0.05));
     CHECK(samples("2304,8,6,64,zb1p") / samples("2304,8,6,64,1f1b") ==
           Approx(14.2 / 13.6).epsilon(0.05));
-    // The paper has no 1F1B of 32 micro batches: there it lies between those of 24 and 64.
+    // The paper has no 1F1B with 32 micro batches; its value lies between those of 24 and 64.
     const double plain =
         forecast_of_row("zero_bubble_a100", "2304,8,6,32,interleaved", "2304,8,6,32,1f1b");
     CHECK(plain > samples("2304,8,6,24,1f1b"));
@@ -220,8 +221,8 @@ TEST_CASE("source replay: published relations between runs") {
   }
 }
 
-// Table 3 of the paper. No number was fitted to it, but the links' rate was left as it was for it
-// (topologies/presets/megascale-a100.toml).
+// Source: table 3 of the paper. No number was fitted to it, but the links' rate was kept with it in
+// view (topologies/presets/megascale-a100.toml).
 TEST_CASE("source replay: MegaScale's changes one after the other come out of their mechanisms") {
   const std::pair<const char*, double> steps[] = {
       {"0,", 47.7}, {"2,", 53.3}, {"4,", 58.0}, {"6,", 61.2}, {"8,", 65.3}};
@@ -236,7 +237,8 @@ TEST_CASE("source replay: MegaScale's changes one after the other come out of th
   }
 }
 
-// A mean step of s + a / H: with averages every 1, 2 and 4 steps the differences are a/2 and a/4.
+// The mean step is s + a / H, so for averages every 1, 2 and 4 steps the differences are a/2 and
+// a/4.
 TEST_CASE("source replay: a run that averages every H steps is the mean of such a round") {
   const std::string rest = ",bert-large,commodity-10gbe,16,8,1,adam,1\n";
   const std::vector<SourceResult> results = replay_figures(

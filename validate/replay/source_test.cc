@@ -79,7 +79,7 @@ TEST_CASE("source: a row becomes a what-if and its measured number") {
                                  {"model.layers", "12"}});
 }
 
-TEST_CASE("source: one measurement stated twice is held once; empty keys are left out") {
+TEST_CASE("source: one measurement stated twice counts once; empty keys are left out") {
   const std::vector<SourceFigure> all = figures(
       "m,a,H100,16,1,1,32,12,1500,40\nm,b,H100,16,1,1,32,12,,41\nm,c,H100,16,1,1,32,12,,\n");
   REQUIRE(all.size() == 3);
@@ -95,7 +95,7 @@ TEST_CASE("source: one measurement stated twice is held once; empty keys are lef
   CHECK(all[2].refused == "nothing measured stands in this row");
 }
 
-TEST_CASE("source: the time of a run is that of its steps and of what stands between them") {
+TEST_CASE("source: the time of a run is that of its steps and of its pauses") {
   const std::vector<std::string>& names = quantity_names();
   CHECK(std::find(names.begin(), names.end(), "run_time_s") != names.end());
   const Source source = load_source("mlperf_bert");
@@ -106,14 +106,14 @@ TEST_CASE("source: the time of a run is that of its steps and of what stands bet
     ++runs;
     INFO(figure.name);
     CHECK(figure.steps > 100);
-    // A start-up in a log may be short by the difference of a faster first interval.
+    // The start-up in a log may be shorter by the difference of a faster first interval.
     CHECK(figure.pauses_s > -4);
     CHECK(figure.pauses_s < 0.5 * figure.measured);
   }
   CHECK(runs > 50);
 }
 
-TEST_CASE("source: a row that makes no run says why, and the others stand") {
+TEST_CASE("source: an invalid row gives the reason, and the other rows stay") {
   const std::vector<SourceFigure> all = figures(
       "m,moe,H100,8,2,1,32,12,1500,\nm,a,V100,8,2,1,32,12,1500,\nm,a,H100,eight,2,1,32,12,1500,\n"
       "m,a,H100,8,2,1,32,12,OOM,\nm,a,H100,8,0,1,32,12,1500,\nm,a,H100,8,2,1,32,12,0,\n"
@@ -137,7 +137,7 @@ TEST_CASE("source: rows of other columns are one clear error") {
   longer.insert(longer.size() - 1, ",ep");
   CHECK_THROWS_WITH(source.figures(parse_rows(longer + "m,a,H100,8,2,1,32,12,7,,4\n", "rows.csv")),
                     Contains("rows.csv: ep: is no column of made_up (allowed: batch, "));
-  // An ignored column need not be there.
+  // An ignored column may be missing.
   CHECK(source
             .figures(parse_rows("model,gpu,gpus,tp,micro,batch,layers,iter_ms,mfu\n"
                                 "a,H100,8,2,1,32,12,1500,\n",
@@ -145,7 +145,7 @@ TEST_CASE("source: rows of other columns are one clear error") {
             .size() == 1);
 }
 
-TEST_CASE("source: comments stand anywhere, and lines keep their numbers") {
+TEST_CASE("source: comments may be on any line, and lines keep their numbers") {
   const csv::Table table = parse_rows("# one\n# two\na,b\n1,2\n# three\n3,4", "rows.csv");
   CHECK(table.rows.size() == 2);
   CHECK(table.lines == std::vector<int>{4, 6});
@@ -154,7 +154,7 @@ TEST_CASE("source: comments stand anywhere, and lines keep their numbers") {
   CHECK_THROWS_WITH(parse_rows("", "rows.csv"), Contains("has no header row"));
 }
 
-TEST_CASE("source: a mapping that is none is refused at its place") {
+TEST_CASE("source: an invalid mapping is refused at its place") {
   struct Case {
     std::string old_text, new_text, expected;
   };
@@ -191,7 +191,7 @@ TEST_CASE("sources that ship: each reads its own rows") {
   CHECK_THROWS_WITH(load_source("mlperf_gpt"), Contains("did you mean 'mlperf_gpt3'"));
 }
 
-// A parameter of a machine rests on at most two rows of a source, but where this says otherwise.
+// A parameter of a machine depends on at most two rows of a source; the exceptions are listed here.
 TEST_CASE("source: at most two rows set a parameter of a machine") {
   struct Exception {
     std::size_t most;
@@ -220,7 +220,7 @@ TEST_CASE("source: at most two rows set a parameter of a machine") {
       CHECK(of_machine.size() <= most);
       largest = std::max(largest, of_machine.size());
     }
-    // One that is not needed is not named.
+    // An exception must be needed: some machine reaches its limit.
     if (exception != exceptions.end()) CHECK(largest == most);
   }
 }

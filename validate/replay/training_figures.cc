@@ -10,7 +10,7 @@
 namespace lambcast {
 namespace {
 
-// The lines that a forecast of a training figure is compared with.
+// Reference lines for the errors of training forecasts.
 constexpr double figure_margin = 0.10;
 
 Kinds publications(const ReplaySummary& summary) {
@@ -41,7 +41,7 @@ ScatterPanel quantity_panel(const ReplaySummary& summary, const Kinds& kinds,
   return panel;
 }
 
-// The cases of the figure, in their order in the files.
+// Returns the cases of the figure, in their order in the files.
 std::vector<const ReplayResult*> shown_cases(const ReplaySummary& summary) {
   std::vector<const ReplayResult*> cases;
   for (const ReplayResult& result : summary.results) cases.push_back(&result);
@@ -49,11 +49,12 @@ std::vector<const ReplayResult*> shown_cases(const ReplaySummary& summary) {
   sort_stably(cases,
               [](const auto* a, const auto* b) { return std::abs(a->error) > std::abs(b->error); });
   cases.resize(most_cases);
-  std::sort(cases.begin(), cases.end());  // they lie in one vector
+  // pointers into one vector, so this is the order of the cases
+  std::sort(cases.begin(), cases.end());
   return cases;
 }
 
-// Percent, with room for the widest limit and the worst error.
+// Returns an axis in percent with space for the widest limit and the worst error.
 ScatterAxis error_axis(const std::vector<const ReplayResult*>& cases) {
   double widest = figure_margin;
   for (const ReplayResult* result : cases)

@@ -1,5 +1,5 @@
-// Training runs of a user as measured figures, without a mapping: columns are what-if keys
-// ("model.layers" and "cluster.nic.bandwidth" included) and what was measured.
+// Reads a user's training runs as measured figures, without a mapping: columns are what-if keys
+// (including "model.layers" and "cluster.nic.bandwidth") and measured quantities.
 #pragma once
 
 #include "validate/replay/source.h"

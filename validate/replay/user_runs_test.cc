@@ -13,7 +13,7 @@ std::vector<SourceFigure> runs(const std::string& text) {
   return figures_of_runs(parse_rows(text, "runs.csv"));
 }
 
-TEST_CASE("runs: columns are what-if keys and what was measured") {
+TEST_CASE("runs: columns are what-if keys and measured quantities") {
   const std::vector<SourceFigure> figures = runs(
       "# two runs of ours\ncase,model,gpus,model.layers,micro_batch,tokens_per_gpu_s,memory_gib\n"
       "a,gpt2,8,6,4,12000,31.5\nb,gpt2,16,,4,,30\n");
@@ -27,7 +27,7 @@ TEST_CASE("runs: columns are what-if keys and what was measured") {
   CHECK(figures[1].quantity == Quantity::memory_gib);
   CHECK(figures[1].row == 1);
   CHECK(figures[2].row == 2);
-  CHECK_FALSE(figures[2].what_if.contains("model.layers"));  // empty: left out
+  CHECK_FALSE(figures[2].what_if.contains("model.layers"));  // an empty cell is left out
 }
 
 TEST_CASE("runs: every word of --measured is a column, with its unit") {

@@ -79,7 +79,7 @@ std::string on_sources(const SourceSummary& sources) {
       sources.interval_score, all.refused);
 }
 
-// "4.2% (below 64 KiB 4.1%, 4 MiB and more 3.3%)".
+// Formats a median: "4.2% (below 64 KiB 4.1%, 4 MiB and more 3.3%)".
 std::string median_text(const RoleErrors& of) {
   std::vector<std::string> bands;
   for (const validate::BandError& band : of.bands)

@@ -11,7 +11,7 @@
 
 namespace lambcast {
 
-// The replayed data: all that ships inside, or a user's file.
+// The replayed data: all that ships, or a user's file.
 struct Validation {
   std::optional<ReplaySummary> training;
   std::optional<CollectiveSummary> collectives;
@@ -20,27 +20,29 @@ struct Validation {
 
 bool within(const Validation& validation);
 
-// How NCCL's own model does on the tables that it covers.
+// Results of NCCL's own model on the tables that it covers.
 struct OwnModelScore {
-  int tables = 0, fitted = 0;  // of them, those that a cluster was fitted to
-  int better = 0;              // those where the forecast has the smaller median
-  double forecast_median = 0;  // medians over the tables of their medians
+  int tables = 0, fitted = 0;  // tables, and those that a cluster was fitted to
+  int better = 0;              // tables for which the forecast has the smaller median
+  double forecast_median = 0;  // medians over the tables' medians
   double own_median = 0;
 };
 OwnModelScore own_model_score(const CollectiveSummary& summary);
 
-// "perlmutter-a100, below 64 KiB: median 25.0% (limit 20.0%)": everything that misses its limit.
+// Lists everything that misses its limit: "perlmutter-a100, below 64 KiB: median 25.0% (limit
+// 20.0%)".
 std::vector<std::string> misses(const Validation& validation);
 
-// Whether limits are met and which are not; then, for training and for collectives, how large the
-// errors are, which are the worst, and what was fitted and what unseen; then NCCL's own model.
+// Returns the verdict: whether limits are met, and which are not. Then, for training and for
+// collectives, the size of the errors, the worst ones, and the fitted and unseen data; then NCCL's
+// own model.
 std::vector<std::string> verdict_of(const Validation& validation);
 
-// 0.0183 to "1.8%", and to "+1.8%".
+// Formats 0.0183 as "1.8%", or as "+1.8%".
 std::string percent(double share);
 std::string signed_percent(double share);
 
-// "onebit_adam_blog.csv" to "onebit_adam_blog".
+// Removes the extension: "onebit_adam_blog.csv" becomes "onebit_adam_blog".
 std::string table_name(const std::string& file);
 
 }  // namespace lambcast

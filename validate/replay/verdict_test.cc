@@ -30,7 +30,7 @@ TEST_CASE("verdict: limits that are met, with fitted and unseen apart") {
                "the interval of their forecast, whose ends are 5.0% away in the "
                "median."));
   CHECK_THAT(text, Contains("4 rows in 2 tables from 2 clusters"));
-  // Two rows of 12.5 % and two of 25 %: the mean of the middle two.
+  // Two rows have 12.5 % and two 25 %, so the median is the mean of the middle two.
   CHECK_THAT(text, Contains("from 2 clusters, median error 18.8% (below 64 KiB 12.5%, 4 MiB and "
                             "more 25.0%). The worst row is off by -25.0% (all_reduce of 8388608 "
                             "bytes on other-box)."));
@@ -41,7 +41,7 @@ TEST_CASE("verdict: limits that are met, with fitted and unseen apart") {
                             "these forecasts 12.5%"));
 }
 
-TEST_CASE("verdict: what misses its limit is named, the first five of many") {
+TEST_CASE("verdict: everything that misses its limit is named, the first five of many") {
   Validation validation{made_up_training(), made_up_collectives()};
   validation.training->results.push_back(made_up_case("off", 1.5, false, 0.1));
   validation.training->within = false;
@@ -61,7 +61,7 @@ TEST_CASE("verdict: what misses its limit is named, the first five of many") {
   CHECK_THAT(words(validation), Contains("; and 2 more."));
 }
 
-TEST_CASE("verdict: a log without a limit says that none was asked for") {
+TEST_CASE("verdict: a log without a limit states that there was none") {
   Validation validation{std::nullopt, made_up_collectives()};
   CHECK_THAT(words(validation), Catch::StartsWith("Within limits"));
   validation.collectives->limits.clear();
@@ -75,7 +75,7 @@ TEST_CASE("errors over all tables: by role and band, a role of its own only besi
   CHECK(roles[0].role.empty());
   CHECK(roles[0].tables == 2);
   CHECK(roles[0].rows == 4);
-  REQUIRE(roles[0].bands.size() == 2);  // no row lies from 64 KiB to 4 MiB
+  REQUIRE(roles[0].bands.size() == 2);  // no row is in the band from 64 KiB to 4 MiB
   CHECK(roles[0].bands[0].band == band_names[0]);
   CHECK(roles[0].bands[0].median == Approx(0.125));
   CHECK(roles[0].bands[1].band == band_names[2]);
@@ -87,7 +87,8 @@ TEST_CASE("errors over all tables: by role and band, a role of its own only besi
   CollectiveSummary one = made_up_collectives();
   one.results.pop_back();
   CHECK(errors_by_role(one).size() == 1);
-  // The names here are those that errors_by_band() gives: 1 KiB, 64 KiB and 4 MiB lie in the three.
+  // The band names must be those of errors_by_band(): 1 KiB, 64 KiB and 4 MiB are in the three
+  // bands.
   const std::vector<double> sizes = {1024, 65536, 4194304}, errors = {0.1, 0.1, 0.1};
   const auto bands = validate::errors_by_band(sizes, errors);
   REQUIRE(bands.size() == band_names.size());

@@ -16,7 +16,7 @@ namespace lambcast {
 namespace {
 
 namespace fs = std::filesystem;
-using Logarithms = std::map<std::string, double>;  // of times, by what was timed
+using Logarithms = std::map<std::string, double>;  // logarithms of times, by the kernel timed
 
 struct Profile {
   std::string file, gpu;
@@ -54,7 +54,7 @@ std::vector<Profile> profiles_in(const fs::path& folder) {
   return profiles;
 }
 
-// Keys that every profile holds.
+// Returns the keys that every profile contains.
 std::vector<std::string> shared_keys(const std::vector<Profile>& profiles,
                                      Logarithms Profile::*timed) {
   std::vector<std::string> keys;

@@ -14,7 +14,7 @@
 namespace lambcast {
 namespace {
 
-// Times of two products, `slower` times as long as those of another GPU.
+// Writes a profile with two products that take `slower` times as long as on another GPU.
 void write_profile(const TemporaryFolder& folder, int rank, double slower,
                    const std::string& gpu = "NVIDIA H100 80GB HBM3") {
   std::ofstream(folder.path() / fmt::format("rank-{:05}.toml", rank)) << fmt::format(
@@ -29,7 +29,7 @@ void write_profile(const TemporaryFolder& folder, int rank, double slower,
       gpu, 6.5 / slower, 190 * slower, 370 * slower);
 }
 
-TEST_CASE("gpu spread: the standard deviation over GPUs of what their products take") {
+TEST_CASE("gpu spread: the standard deviation over GPUs of their products' times") {
   const TemporaryFolder folder;
   write_profile(folder, 0, 1);
   CHECK_FALSE(gpu_spread_of(folder.path()));

@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using validate::Measurement;
 
-// A forecast needs no time of a row; the replay that makes it divides by one.
+// A forecast needs no time of a row, but the replay divides by it, so it is one.
 const Duration no_time = Duration::seconds(1);
 
 int whole(const csv::Reader& reader, std::size_t column) {
@@ -39,7 +39,7 @@ std::vector<CollectiveResult> replayed(const std::string& cluster,
   return replay_collectives(cases, {}).results;
 }
 
-// Whether a table has more than its header: it may have been begun when the launch ended.
+// Returns whether a table has more than its header: it may have been begun when the launch ended.
 bool has_row(std::string_view text) {
   bool line_begins = true;
   for (const char c : text) {

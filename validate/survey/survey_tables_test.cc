@@ -18,7 +18,7 @@ TEST_CASE("survey: powers of two below the number of nodes, and all nodes") {
   CHECK(validate::surveyed_node_counts(1, true) == std::vector{1});
 }
 
-TEST_CASE("survey: its flags are taken out of those of measure") {
+TEST_CASE("survey: its flags are removed from those of measure") {
   std::vector<std::string> flags{"--survey", "mine", "-b", "1K", "--ops", "all_reduce,alltoall",
                                  "--budget", "30"};
   const auto survey = validate::take_survey_flags(flags);
@@ -53,10 +53,11 @@ TEST_CASE("survey: a plan is forecast before, tables are compared after") {
   const std::string header =
       "# collective: all_reduce\n# ranks: 2\n# nodes: 2\n# gpus_per_node: 1\n# kind: measured\n"
       "# source: a test\nsize_bytes,time_us,algbw_GBps,busbw_GBps\n";
-  // 1,048,576 bytes in 1,000 us are 1.048576 GB/s, of two ranks on the bus as well.
+  // 1,048,576 bytes in 1,000 us are 1.048576 GB/s, for two ranks also as busbw.
   std::ofstream(folder.path() / "tables" / "all_reduce-n2.csv")
       << header << "1048576,1000,1.048576,1.048576\n";
-  std::ofstream(folder.path() / "tables" / "all_gather-n2.csv") << header;  // begun, no row
+  // a table with only its header
+  std::ofstream(folder.path() / "tables" / "all_gather-n2.csv") << header;
   const std::vector<validate::Measurement> measured = surveyed_tables(folder.path());
   REQUIRE(measured.size() == 1);
   CHECK(measured[0].ranks == 2);

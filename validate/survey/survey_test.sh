@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A survey of 3 processes of this machine over MPI: plan, forecast, tables and a fitted description
-# that forecasts. Exit code 77 (skipped) where there is no mpirun.
+# Tests a survey of 3 processes of this machine over MPI: plan, forecast, tables and a fitted description that
+# forecasts. Exit code 77 (skipped) if there is no mpirun.
 #
 #   survey_test.sh LAMBCAST YIELD_SLEEP
 set -euo pipefail
@@ -26,13 +26,13 @@ grep -q 'Median error of the forecast' out || fail "nothing is compared: $(cat o
 "$lambcast" collective --cluster mine/cluster.toml --gpus 3 --backend mpi -b 1M -e 1M >forecast ||
   fail "the description does not forecast"
 
-# With --profile, what the ranks' profiles show is kept; where a rank has no GPU, the survey goes on.
+# With --profile, the spread from the ranks' profiles is kept; if a rank has no GPU, the survey continues.
 "${launch[@]}" -n 2 "${survey[@]}" --profile -o profiled >profiled.out 2>&1 ||
   fail "--profile ends with $?: $(cat profiled.out)"
 [ -s profiled/cluster.toml ] || fail "--profile leaves no description"
 grep -q 'spread of GPUs is not known\|Equal GPUs differ' profiled.out || fail "--profile says nothing: $(cat profiled.out)"
 
-# A survey is not overwritten by mistake, and one that has no time says so.
+# A survey is not overwritten by mistake, and one without time left reports it.
 code=0
 "${launch[@]}" -n 2 "${survey[@]}" -o mine >again 2>&1 || code=$?
 [ $code = 2 ] && grep -q 'holds a survey' again || fail "a survey is overwritten ($code): $(cat again)"
