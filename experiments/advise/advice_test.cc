@@ -43,7 +43,7 @@ TEST_CASE("advice: on a slow Ethernet compression pays, and a faster NIC ends th
   CHECK_THAT(advice_text(lamb), Contains("stops paying above"));
 }
 
-TEST_CASE("advice: a backend that is asked for is compared like the others, and that is said") {
+TEST_CASE("advice: a requested backend is compared like the others, and the advice says so") {
   Catalog catalog;
   WhatIf asked = question("paper-edr100-v100", "64", "adam");
   const auto of_backend = [](const Advice& advice) {
@@ -82,7 +82,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("advice: who runs a plain optimizer is told which warm-up is assumed") {
+TEST_CASE("advice: with a plain optimizer, the assumed warm-up is stated") {
   Catalog catalog;
   WhatIf plain = question("commodity-10gbe", "32", "lamb");
   plain.erase("freeze_step");
@@ -96,7 +96,7 @@ TEST_CASE("advice: who runs a plain optimizer is told which warm-up is assumed")
 }
 
 TEST_CASE(
-    "advice: an optimizer without a 1-bit form is compared with, and what stands for it named") {
+    "advice: an optimizer without a 1-bit form is compared with another one, which is named") {
   Catalog catalog;
   for (const auto& [optimizer, family] : {std::pair{"adafactor", "adam"},
                                           {"came", "adam"},
@@ -271,7 +271,7 @@ TEST_CASE("advice: both runs are in the precision of the 1-bit optimizer") {
   CHECK(stated_notes == 0);
 }
 
-TEST_CASE("advice: where streams hold the plain run back a faster NIC is without effect") {
+TEST_CASE("advice: if streams limit the plain run, a faster NIC is without effect") {
   Catalog catalog;
   const Advice advice = advise(question("commodity-100gbe", "64", "lamb"), catalog);
   REQUIRE(advice.answer.break_even.has_value());
@@ -286,7 +286,7 @@ TEST_CASE("advice: where streams hold the plain run back a faster NIC is without
   CHECK(run_s(streams * 0.99) > run_s(streams * 4));
 }
 
-TEST_CASE("advice: streams are named where algorithms of several peers reach their limit later") {
+TEST_CASE("advice: streams are named if algorithms with several peers reach their limit later") {
   Catalog catalog;
   WhatIf asked = question("commodity-10gbe", "16", "onebit_lamb");
   asked["micro_batch"] = "4";
@@ -297,7 +297,7 @@ TEST_CASE("advice: streams are named where algorithms of several peers reach the
   CHECK_THAT(advice_text(advice), !Contains("something else in the node"));
 }
 
-TEST_CASE("advice: of what does not fit nothing is said that only a run has") {
+TEST_CASE("advice: no statement about a run is made if it does not fit") {
   Catalog catalog;
   WhatIf asked = question("commodity-10gbe", "32", "onebit_adam");
   asked["model"] = "gpt2-xl";
@@ -344,7 +344,9 @@ TEST_CASE("advice: a backend that a layout rules out is named, and the others an
   CHECK_THROWS_AS(advise(asked, catalog), Error);
 }
 
-TEST_CASE("advice: the changes of the parts add up to that of the step, and who decides is named") {
+TEST_CASE(
+    "advice: the changes of the parts add up to that of the step, and the deciding part is "
+    "named") {
   Catalog catalog;
   for (const char* cluster : {"commodity-10gbe", "hgx-h100-ndr"}) {
     for (const char* type : {"onebit_lamb", "onebit_adam"}) {
@@ -372,7 +374,7 @@ TEST_CASE("advice: the changes of the parts add up to that of the step, and who 
 }
 
 // The gain of another change does not count as a gain of compression.
-TEST_CASE("advice: where compression makes no difference, no sentence says that it pays") {
+TEST_CASE("advice: if compression makes no difference, no sentence says that it pays") {
   Catalog catalog;
   WhatIf adapters = question("hgx-h100-ndr", "32", "adamw");
   adapters["model"] = "llama3-8b";
@@ -391,7 +393,7 @@ TEST_CASE("advice: where compression makes no difference, no sentence says that 
                        !Contains("It pays at any"));
 }
 
-TEST_CASE("advice: says what the run itself gives to think about") {
+TEST_CASE("advice: findings on the run itself are included") {
   Catalog catalog;
   WhatIf shallow = question("commodity-10gbe", "256", "onebit_adam");
   shallow["cluster.nic.port_queue"] = "64KiB";

@@ -114,7 +114,7 @@ TEST_CASE("advice: notes that change nothing for the reader are left out") {
   CHECK(std::ranges::count(without, "skipped-steps") == 0);
 }
 
-TEST_CASE("advice: the verdict is what the whole interval says") {
+TEST_CASE("advice: the verdict is based on the whole interval") {
   struct Row {
     double low, value, high;
     Verdict verdict;

@@ -31,7 +31,7 @@ std::vector<ExchangeAdvice> advised(const WhatIf& asked, const std::vector<Excha
   return advise_exchanges(asked, onebit, catalog, costs);
 }
 
-TEST_CASE("exchange advice: halves are of gradients in fp32") {
+TEST_CASE("exchange advice: fp16 is listed only for gradients in fp32") {
   Catalog catalog;
   const auto names_halves = [&](const char* precision) {
     const auto all = advised(exchanges_asked({{"precision", precision}}), {}, catalog);
@@ -69,7 +69,7 @@ TEST_CASE("exchange advice: all of them on one cluster, fastest first") {
   CHECK(named(all, "powersgd:4").peak > plain.peak);
 }
 
-TEST_CASE("exchange advice: the forms of other libraries stand beside DeepSpeed's") {
+TEST_CASE("exchange advice: the forms of other libraries are listed next to DeepSpeed's") {
   Catalog catalog;
   const auto all = advised(exchanges_asked(), {}, catalog);
   for (const std::string codec : {"onebit", "int8"}) {
@@ -92,7 +92,7 @@ TEST_CASE("exchange advice: the forms of other libraries stand beside DeepSpeed'
       alone, [](const ExchangeAdvice& of) { return of.name == "onebit / sharded"; }));
 }
 
-TEST_CASE("exchange advice: with weights shared, what is left is asked about too") {
+TEST_CASE("exchange advice: with sharded weights, the remaining exchanges are forecast too") {
   Catalog catalog;
   const auto all =
       advised(exchanges_asked({{"zero_stage", "3"}, {"cluster", "commodity-100gbe"}}), {}, catalog);
@@ -106,7 +106,9 @@ TEST_CASE("exchange advice: with weights shared, what is left is asked about too
   CHECK_FALSE(named(all, "int8").refused.empty());
 }
 
-TEST_CASE("exchange advice: at its break-even bandwidth an exchange takes as long as none") {
+TEST_CASE(
+    "exchange advice: at its break-even bandwidth an exchange takes as long as the "
+    "all-reduce") {
   Catalog catalog;
   const WhatIf on_nics{{"cluster", "dgx-a100-80g"}};
   const auto all = advised(exchanges_asked(on_nics), {}, catalog);
@@ -127,7 +129,7 @@ TEST_CASE("exchange advice: at its break-even bandwidth an exchange takes as lon
 
 // NCCL's TCP streams limit the all-reduce from 10.3 Gbit/s on. Beyond it the curve shows the
 // exchange alone, and fp8 would seem to begin to pay.
-TEST_CASE("exchange advice: no break-even lies where a limit holds the all-reduce back") {
+TEST_CASE("exchange advice: no break-even lies where a limit slows the all-reduce") {
   Catalog catalog;
   CollectiveCosts costs;
   const WhatIf asked = exchanges_asked();
@@ -137,7 +139,7 @@ TEST_CASE("exchange advice: no break-even lies where a limit holds the all-reduc
     if (of.pays && of.pays->at) CHECK(*of.pays->at <= fastest);
 }
 
-TEST_CASE("exchange advice: what ZeRO does not leave room for is refused, last") {
+TEST_CASE("exchange advice: exchanges that ZeRO leaves no room for are refused, last") {
   Catalog catalog;
   const auto all = advised(exchanges_asked({{"zero_stage", "2"}}), {}, catalog);
   CHECK(named(all, "fp8").refused.empty());
@@ -146,7 +148,7 @@ TEST_CASE("exchange advice: what ZeRO does not leave room for is refused, last")
   CHECK_FALSE(all.back().refused.empty());
 }
 
-TEST_CASE("exchange: one that does nothing is said to") {
+TEST_CASE("exchange: one without effect is reported") {
   Catalog catalog;
   const auto said = [&](const char* exchange, const char* steps, const char* code) {
     WhatIf asked = exchanges_asked({{"steps", steps}});
@@ -160,7 +162,9 @@ TEST_CASE("exchange: one that does nothing is said to") {
   CHECK(said("powersgd:4", "100", "exchange-whole") == 0);
 }
 
-TEST_CASE("exchange: what other gradients cost in steps is said where some are sent") {
+TEST_CASE(
+    "exchange: the cost of inexact gradients in further steps is reported if gradients are "
+    "sent") {
   const auto said = [](const char* gpus) {
     const auto findings = resolved(exchanges_asked({{"exchange", "fp8"}, {"gpus", gpus}})).findings;
     return std::ranges::count(findings, "exchange-convergence", &Finding::code);
@@ -169,7 +173,7 @@ TEST_CASE("exchange: what other gradients cost in steps is said where some are s
   CHECK(said("1") == 0);
 }
 
-TEST_CASE("exchange: with ZeRO and layouts where it makes sense, else refused in one line") {
+TEST_CASE("exchange: with ZeRO and layouts if they combine, else refused in one line") {
   const auto refused = [](const char* exchange, const WhatIf& more) {
     WhatIf asked = exchanges_asked(more);
     asked["exchange"] = exchange;
@@ -217,7 +221,9 @@ TEST_CASE("exchange: with ZeRO and layouts where it makes sense, else refused in
              Contains("which shard_ranks divides"));
 }
 
-TEST_CASE("exchanges: what DeepSpeed quantizes at stage 3 alone is said at stages 1 and 2") {
+TEST_CASE(
+    "exchanges: quantization that DeepSpeed has only at stage 3 is reported at stages 1 and "
+    "2") {
   const auto said = [](const char* exchange, const char* stage, const char* framework) {
     const WhatIf asked{{"model", "bert-large"}, {"cluster", "dgx-a100-80g"}, {"gpus", "16"},
                        {"micro_batch", "8"},    {"grad_accum", "2"},         {"steps", "100"},

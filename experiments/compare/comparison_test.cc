@@ -30,7 +30,7 @@ std::vector<std::string> names_of(const Comparison& comparison) {
   return names;
 }
 
-TEST_CASE("comparison: clusters stand fastest first, each as it is forecast alone") {
+TEST_CASE("comparison: clusters are listed fastest first, each as it is forecast alone") {
   Catalog catalog;
   const Comparison comparison =
       compare(compared(), {{"commodity-10gbe", "hgx-h100-ndr", "dgx-a100-80g"}, {}, {}}, catalog);
@@ -61,7 +61,7 @@ TEST_CASE("comparison: clusters stand fastest first, each as it is forecast alon
                  Contains("Does onebit_lamb pay, with a warm-up of 20% of the run (assumed)? "));
 }
 
-TEST_CASE("comparison: where it is not certain the ratio stands once, and what would tell") {
+TEST_CASE("comparison: an uncertain ratio is printed once, with the measurement to make") {
   Catalog catalog;
   const Comparison comparison = compare({{"model", "bert-large"},
                                          {"gpus", "64"},
@@ -76,7 +76,7 @@ TEST_CASE("comparison: where it is not certain the ratio stands once, and what w
   CHECK(first.find("times as long") == first.rfind("times as long"));
 }
 
-TEST_CASE("comparison: what two clusters are described alike in errs alike") {
+TEST_CASE("comparison: equal parts of two descriptions have common errors") {
   Catalog catalog;
   const TemporaryFolder folder;
   for (const char* preset : {"commodity-100gbe", "perlmutter-a100"}) {
@@ -153,7 +153,7 @@ TEST_CASE("comparison: the parts of a mean step add up to it") {
   CHECK_THAT(comparison_table(comparison), !Contains("overlap") && !Contains("pay?"));
 }
 
-TEST_CASE("comparison: what cannot run stands last with its reason, what does not fit before it") {
+TEST_CASE("comparison: contestants that cannot run come last, those that do not fit before them") {
   Catalog catalog;
   WhatIf asked = question_of_several();
   asked["gpus"] = "16";
@@ -205,7 +205,7 @@ TEST_CASE("comparison: a point whose memory is tight is marked, as one that does
   CHECK_THAT(table, Contains("GB! "));
 }
 
-TEST_CASE("comparison: CSV has what JSON has, a row each") {
+TEST_CASE("comparison: CSV has the content of JSON, one row each") {
   Catalog catalog;
   WhatIf asked = compared();
   asked["cluster"] = "commodity-10gbe";

@@ -40,7 +40,9 @@ std::string folder_with(const TemporaryFolder& at, const std::string& name,
 
 }  // namespace
 
-TEST_CASE("folder comparison: fastest, cheapest, what compression wins, and like with like") {
+TEST_CASE(
+    "folder comparison: fastest, cheapest, gains of compression, and ratios of matching "
+    "points") {
   const TemporaryFolder at;
   const std::string lamb = folder_with(at, "lamb",
                                        {{"8", "lamb", 100, "10", ""},
@@ -81,7 +83,7 @@ TEST_CASE("folder comparison: fastest, cheapest, what compression wins, and like
   CHECK_THAT(folder_comparison_csv(found), Contains(lamb + ",4,3,60,8,1.25,,\n"));
 }
 
-TEST_CASE("folder comparison: what none of them shares, and what is no folder of results") {
+TEST_CASE("folder comparison: keys without a common value, and folders without results") {
   const TemporaryFolder at;
   const std::string small = folder_with(at, "small", {{"8", "lamb", 100, "", ""}});
   const std::string large = folder_with(at, "large", {{"64", "adam", 10, "", ""}});

@@ -129,7 +129,7 @@ WhatIf with_defaults(WhatIf asked) {
   return asked;
 }
 
-TEST_CASE("numeric inputs: what moves a forecast stands among what it rests on") {
+TEST_CASE("numeric inputs: a number that moves a forecast is among its sources") {
   Catalog catalog;
   for (const WhatIf& world : worlds) {
     const WhatIf asked = with_defaults(world);

@@ -33,7 +33,8 @@ const InputEffect& effect_of(const Sensitivity& sensitivity, const std::string& 
 }
 
 TEST_CASE(
-    "sensitivity: a run on a slow network goes with its NIC, and the strongest stands first") {
+    "sensitivity: a run on a slow network depends on its NIC, and the strongest input comes "
+    "first") {
   Catalog catalog;
   const Sensitivity sensitivity = sensitivity_of(sensitivity_asked(), 0.05, catalog);
   // 81 % of the step is communication, nearly all of it bytes over the NIC.
@@ -58,7 +59,9 @@ TEST_CASE(
       Contains("moves it most: 10 % more of it makes the run") && Contains("To measure first: "));
 }
 
-TEST_CASE("sensitivity: what to measure is what a user can, and its share is of the interval") {
+TEST_CASE(
+    "sensitivity: the measurement to make is one that a user can, with its share of the "
+    "interval") {
   Catalog catalog;
   for (const char* optimizer : {"lamb", "onebit_lamb"}) {
     WhatIf asked = sensitivity_asked();
@@ -139,7 +142,7 @@ TEST_CASE("sensitivity: compression makes a run depend less on the NIC, and its 
   CHECK(effect_of(compressed, "freeze_step").time_elasticity > 0);
 }
 
-TEST_CASE("sensitivity: an input moves what its key moves") {
+TEST_CASE("sensitivity: an input has the effect of its key") {
   Catalog catalog;
   const Scenario scenario = resolve(sensitivity_asked(), catalog);
   const auto time_of = [&](const TrainingPlan& training) {
@@ -167,7 +170,7 @@ TEST_CASE("sensitivity: an input moves what its key moves") {
   }
 }
 
-TEST_CASE("sensitivity: what has no neighbour that runs is said") {
+TEST_CASE("sensitivity: inputs without a neighbouring value that runs are reported") {
   Catalog catalog;
   WhatIf one = sensitivity_asked();
   one["cluster"] = "paper-eth40-v100";
@@ -179,7 +182,7 @@ TEST_CASE("sensitivity: what has no neighbour that runs is said") {
              Contains("micro batch: neither twice nor half of it runs"));
 }
 
-TEST_CASE("sensitivity: people read names, each of one input, and keys where they ask for them") {
+TEST_CASE("sensitivity: the table has plain names, each of one input, or keys on request") {
   Catalog catalog;
   for (const char* cluster : {"commodity-10gbe", "paper-eth40-v100", "hgx-h100-ndr"}) {
     WhatIf asked = sensitivity_asked();

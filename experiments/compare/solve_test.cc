@@ -36,7 +36,8 @@ double forecast_at(WhatIf what_if, const std::string& key, const std::string& va
 }
 
 TEST_CASE(
-    "solve: a stated name plate refuses no bandwidth, and what is not reached names its limit") {
+    "solve: a stated name plate limits no bandwidth, and a target out of reach names the "
+    "limit") {
   WhatIf asked = solve_asked();
   asked.erase("freeze_step");
   asked["optimizer"] = "lamb";
@@ -158,7 +159,9 @@ TEST_CASE("solve: GPUs that cannot run are left out and counted") {
   CHECK(after.metric.value < 0.5);
 }
 
-TEST_CASE("solve: a curve that turns is said to, whether or not it passes the target there") {
+TEST_CASE(
+    "solve: turning points of a curve are reported, whether or not it passes the target "
+    "there") {
   WhatIf what_if = solve_asked();
   for (const char* key : {"gpus", "freeze_step", "global_batch"}) what_if.erase(key);
   what_if["optimizer"] = "lamb";
@@ -191,7 +194,7 @@ TEST_CASE("solve: numbers of the device move alone, those of a description by th
   CHECK(at.metric.value == Approx(1000).epsilon(0.002));
 }
 
-TEST_CASE("solve: a key that moves nothing is said to") {
+TEST_CASE("solve: a key without effect is reported") {
   const WhatIf one_node = with({{"gpus", "4"}, {"optimizer", "lamb"}}, without({"freeze_step"}));
   const auto first_line = [&](const char* target) {
     const std::string table =
@@ -204,7 +207,7 @@ TEST_CASE("solve: a key that moves nothing is said to") {
   CHECK_THAT(first_line("1 s"), Contains("moves nothing here") && Contains(", more than "));
 }
 
-TEST_CASE("solve: what is not reached is said in one line, what is no number refused") {
+TEST_CASE("solve: a target out of reach is reported in one line, and a text as target is refused") {
   const Solution never = solved({solve_asked(), "grad_accum", "speedup", "10", {}, "64"});
   CHECK(never.kind() == Solution::Kind::never);
   const std::string table = solution_table(never);

@@ -50,7 +50,7 @@ TEST_CASE("collective output: a table of 80 columns has the times with their int
     if (!line.starts_with("# ")) CHECK(line.size() <= 80);
 }
 
-TEST_CASE("collective output: it says where the network's switches cannot reduce") {
+TEST_CASE("collective output: a network whose switches cannot reduce is reported") {
   Cluster cluster = made_up_cluster();
   cluster.nccl.sharp = true;
   CollectiveAnswer answer = made_up();
@@ -68,7 +68,7 @@ TEST_CASE("collective output: it says where the network's switches cannot reduce
 }
 
 // 1 MB takes 100 us by the ring and 60 us by the tree. NCCL rates both alike.
-TEST_CASE("collective output: where NCCL's rule tips is a finding") {
+TEST_CASE("collective output: a switching point of NCCL's rule is a finding") {
   CollectiveAnswer answer = made_up();
   const auto findings = [&] {
     return Json::parse(collective_json(answer, made_up_cluster())).at("findings");

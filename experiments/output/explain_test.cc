@@ -32,7 +32,7 @@ TEST_CASE("explain: the plan names what a step does, stage by stage") {
   CHECK_THAT(plan, !Catch::Contains("_us"));
 }
 
-TEST_CASE("explain: the plan says what goes to the host, and what an optimizer multiplies") {
+TEST_CASE("explain: the plan names transfers to the host, and products of an optimizer") {
   const auto plan_of = [](const WhatIf& changes) {
     return explain(resolved(with(changes, without({"freeze_step"}))).training, "plan");
   };
@@ -44,7 +44,7 @@ TEST_CASE("explain: the plan says what goes to the host, and what an optimizer m
              Catch::Contains("products of the optimizer: ") && Catch::Contains(" % of the peak\n"));
 }
 
-TEST_CASE("explain: prices add up to the step where nothing overlaps, and say what they rest on") {
+TEST_CASE("explain: prices add up to the step if nothing overlaps, and have their sources") {
   const TrainingPlan training = onebit_lamb();
   const std::string prices = explain(training, "prices");
   CHECK_THAT(prices, Catch::Contains("compression_kernels (assumed)"));
@@ -103,7 +103,7 @@ TrainingPlan divided() {
       .training;
 }
 
-TEST_CASE("explain: stats count events, flows and solves of a network where calls meet") {
+TEST_CASE("explain: stats count events, flows and solves of a network with overlapping calls") {
   const std::string stats = explain(divided(), "stats");
   CHECK_THAT(stats, !Catch::Contains("events 0,"));
   CHECK_THAT(stats, !Catch::Contains("flows started 0,"));
@@ -121,7 +121,7 @@ TEST_CASE(
     CHECK_THAT(plan, Catch::Contains(words));
 }
 
-TEST_CASE("explain: a plan with experts says what carries their tokens") {
+TEST_CASE("explain: a plan with experts names the exchange of their tokens") {
   Catalog catalog;
   const TrainingPlan training = resolve({{"model", "mixtral-8x7b"},
                                          {"cluster", "hgx-h100-ndr"},

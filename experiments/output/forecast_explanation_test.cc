@@ -74,7 +74,7 @@ TEST_CASE("explanation: the answer fits one screen, and one word shows its detai
     if (bytes > run.forecast.memory.peak * 0.02) CHECK_THAT(run.by("parts"), Contains(part));
 }
 
-TEST_CASE("explanation: each finding stands with its remedy") {
+TEST_CASE("explanation: each finding has its remedy") {
   Explained run = explained_run();
   run.judgement.findings = {{Severity::warning, "incast", "flows meet"}};
   CHECK_THAT(run.by("notes"), Contains("warning: flows meet [incast]\n  "));
@@ -84,7 +84,7 @@ TEST_CASE("explanation: each finding stands with its remedy") {
 }
 
 // Assumed numbers are named, the ones with the largest share first.
-TEST_CASE("explanation: the line on sources names what is assumed") {
+TEST_CASE("explanation: the line on sources names the assumed numbers") {
   const std::vector<CostSource> sources{{"published", {Kind::published, "sheet"}, 0.9},
                                         {"small", {Kind::assumed, "guess"}, 0.1},
                                         {"large", {Kind::assumed, "guess"}, 0.5},

@@ -219,7 +219,9 @@ TEST_CASE("json: the hashes are those of the descriptions that were read, overri
   CHECK(own.at("overrides") == Json{{"cluster.node.gpu_link", "20GB/s"}, {"model.ffn", "2048"}});
 }
 
-TEST_CASE("json: freeze_step is where compression starts, and the kernels are those that run") {
+TEST_CASE(
+    "json: freeze_step is the step at which compression starts, and the kernels are those "
+    "that run") {
   const TemporaryFolder folder;
   const std::string file = folder.file("01_adam.json", R"({"train_batch_size": 4096,
     "optimizer": {"type": "ZeroOneAdam", "params": {"lr": 1e-3, "var_freeze_step": 12500}},
@@ -250,7 +252,7 @@ TEST_CASE("table: names the run, its speed, its baseline and its sources") {
     CHECK_THAT(table, Contains(text));
 }
 
-TEST_CASE("table: a run of years is as long as the JSON says") {
+TEST_CASE("table: a run of years is as long as in the JSON") {
   CHECK(run_time_text(90) == "90 s");
   CHECK(run_time_text(36000) == "10 h");
   CHECK(run_time_text(360000) == "100 h");
@@ -355,7 +357,7 @@ TEST_CASE("csv: the columns promised, in the order promised") {
   CHECK(at == columns.size());
 }
 
-TEST_CASE("csv: every key that can be asked for can be read from its row") {
+TEST_CASE("csv: every key of a question can be read from its row") {
   const TemporaryFolder folder;
   const std::string device = folder.file("mine.toml", device_text("v100-16g"));
   const std::string model = folder.file("model.toml", std::string(model_preset_text("bert-large")));

@@ -67,7 +67,7 @@ TEST_CASE("measure first: for several runs each missing measurement is named onc
   CHECK_THAT(of({few, calibrated({1, 1e10}, {1, 16}, true)}), !Contains("lack"));
 }
 
-TEST_CASE("measure first: sensitivity is silent about what the logs hold in full") {
+TEST_CASE("measure first: sensitivity omits measurements that the logs contain completely") {
   Catalog catalog;
   Sensitivity sensitivity =
       sensitivity_of(without({"freeze_step"}, {{"optimizer", "lamb"}}), 0.05, catalog);

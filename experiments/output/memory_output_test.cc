@@ -72,7 +72,7 @@ WhatIf too_large(const WhatIf& changes) {
                         {"steps", "10"}});
 }
 
-TEST_CASE("memory: the flags of a remedy are a run that fits, and none is in force already") {
+TEST_CASE("memory: the flags of a remedy give a run that fits, and none is set already") {
   const std::pair<WhatIf, const char*> cases[] = {
       {{{"framework", "torchtitan"}, {"zero_stage", "3"}, {"micro_batch", "16"}},
        "--recompute full --micro-batch"},

@@ -14,7 +14,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-TEST_CASE("skipped steps: a plain run says how many its steps include, and adds none") {
+TEST_CASE("skipped steps: a plain run states how many its steps include, and adds none") {
   const auto judged = [](const WhatIf& changes) {
     Catalog catalog;
     CollectiveCosts costs;

@@ -60,7 +60,7 @@ double end_of(const Json& slice) {
 
 }  // namespace
 
-TEST_CASE("trace: field by field what viewers read, and no two slices of a thread at once") {
+TEST_CASE("trace: all fields that viewers read, and no two slices of a thread at once") {
   for (const WhatIf& what_if :
        {complete(), with({{"optimizer", "lamb"}, {"overlap", "ddp"}}, without({"freeze_step"})),
         with({{"optimizer", "zero_one_adam"}, {"freeze_step", "500"}}),
@@ -173,7 +173,7 @@ TEST_CASE("trace: layers in the order that they run, micro batch by micro batch"
   CHECK(micro[1].at("ts") == compute[48].at("ts"));
 }
 
-TEST_CASE("trace: a collective says its bytes, group, library and algorithm, and its interval") {
+TEST_CASE("trace: a collective states its bytes, group, library and algorithm, and its interval") {
   const Json trace = trace_of(complete());
   const std::vector<Json> found = lanes(trace, 1).at("communication");
   bool sent = false;

@@ -49,7 +49,7 @@ TEST_CASE("a log of the variance chooses the step that the monitor would have ch
   CHECK(chosen("step,model\n" + lines(1, 51, 1, value)).step == 0);
 }
 
-TEST_CASE("layers weigh by their elements where the log has them") {
+TEST_CASE("layers are weighted by their elements if the log has them") {
   const auto rows = [](int step) {
     return fmt::format(",big,3,90\n{},small,{},10", step, std::pow(0.9, step));
   };
@@ -67,7 +67,7 @@ TEST_CASE("layers weigh by their elements where the log has them") {
   CHECK(choose_freeze_step(parse_freeze_log(wide, "log", {"big"}, false), ten_steps).step == 20);
 }
 
-TEST_CASE("a loss is judged by its means, and the answer says that it stands in") {
+TEST_CASE("a loss is judged by its means, and the answer says so") {
   // The loss 2 + 8 0.9^k, with noise of 20 % from step to step that the means over ten steps
   // cancel.
   const auto shaken = [](int step) {
@@ -103,7 +103,7 @@ TEST_CASE("the answer as text, JSON and CSV") {
   CHECK_THAT(freeze_table(none), Catch::StartsWith("No step from 1 to 51"));
 }
 
-TEST_CASE("where no gradient has come, and where a log is coarse, the answer says so") {
+TEST_CASE("the answer reports missing gradients and a coarse log") {
   const FreezeChoice none = chosen("step,model\n" + lines(1, 200, 1, [](int) { return ",0"; }));
   CHECK(none.step == 0);
   CHECK_THAT(freeze_table(none), Catch::Contains("is 0: no gradient has come yet"));
@@ -114,7 +114,9 @@ TEST_CASE("where no gradient has come, and where a log is coarse, the answer say
   CHECK_THAT(coarse, Catch::Contains("over 12 steps, the fewest of the log that hold the 10"));
 }
 
-TEST_CASE("at the latest step compression begins all the same, and the answer says so") {
+TEST_CASE(
+    "at the latest step compression begins without a settled variance, and the answer says "
+    "so") {
   const auto value = [](int step) { return fmt::format(",{}", falls(step)); };
   const std::string text = "step,model\n" + lines(1, 200, 1, value);
   const FreezeChoice latest = chosen(text, {.beta2 = 0.9, .latest = 40});

@@ -230,7 +230,7 @@ TEST_CASE("run phases: a later phase has no finding on the steps before it") {
     for (const Finding& finding : phase.scenario.findings) CHECK(finding.code != "flag-no-effect");
 }
 
-TEST_CASE("run phases: start-up and evaluations stand between the steps of both runs") {
+TEST_CASE("run phases: both runs include start-up and evaluations") {
   Pauses pauses{Duration::seconds(90), 1000, Duration::seconds(6), {}};
   const PhasedRun without = two_phases(), run = two_phases(pauses);
   // There is an evaluation every 1,000 steps: 5 in 5,993 steps, none in 782.
@@ -255,7 +255,7 @@ TEST_CASE("run phases: start-up and evaluations stand between the steps of both 
   CHECK_THAT(phased_run_table(saved), Contains("checkpoints"));
 }
 
-TEST_CASE("run phases: what is no phase is an error of the flag") {
+TEST_CASE("run phases: an invalid phase is an error of the flag") {
   Catalog catalog;
   const std::pair<const char*, const char*> cases[] = {
       {"512", "'512' is not KEY=VALUE"},
@@ -269,7 +269,7 @@ TEST_CASE("run phases: what is no phase is an error of the flag") {
                     Contains("--steps-done: 0/1 Adam restarts its policy"));
 }
 
-TEST_CASE("run phases: table and JSON say the same") {
+TEST_CASE("run phases: table and JSON have the same numbers") {
   const PhasedRun run = two_phases();
   CHECK_THAT(phased_run_table(run), Contains("128 GPUs, 2 phase(s)"));
   CHECK_THAT(phased_run_table(run), Contains(ratio_text(*run.speedup) + " as fast as lamb"));
@@ -291,7 +291,7 @@ TEST_CASE("run phases: a phase that does not fit names a remedy") {
   CHECK_THAT(phased_run_json(run), Contains(remedy));
 }
 
-TEST_CASE("run phases: releases are checked where they are named") {
+TEST_CASE("run phases: releases are checked in each phase that names them") {
   CHECK_THAT(refusal(with({{"versions", "torch=1.7"}, {"backend", "nccl"}})),
              Contains("--versions: the nccl backend needs PyTorch 1.8"));
   CHECK_THAT(refusal(with({{"versions", "torch"}})), Contains("is not NAME=VERSION"));

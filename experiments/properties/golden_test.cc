@@ -119,7 +119,7 @@ TEST_CASE("golden: a difference of 1e-8, a changed word and a lost number are se
   CHECK_FALSE(difference("1", "nan").empty());
 }
 
-TEST_CASE("golden: write what the studies give now", "[.][write-expected]") {
+TEST_CASE("golden: write the current results of the studies", "[.][write-expected]") {
   for (const Study& study : studies) {
     const csv::Table got = results_of(study);
     const std::vector<std::string> columns = columns_of(study);

@@ -97,7 +97,7 @@ int check_every(std::size_t stride) {
 
 TEST_CASE("name gate: renamed descriptions give the same numbers") { CHECK(check_every(101) > 20); }
 
-TEST_CASE("name gate: renamed descriptions of what was measured give the same numbers") {
+TEST_CASE("name gate: renamed descriptions of measured machines give the same numbers") {
   CHECK(check_names("bert-large", "dgx2-v100", compressed_run) == 1);
   CHECK(check_names("resnet50", "dgx-a100-80g", compressed_run) == 1);
 }

@@ -214,7 +214,7 @@ void check_descriptions(const std::string& name, const WhatIf& what_if, Catalog&
   }
 }
 
-TEST_CASE("stated defaults: every what-if key has a default, or stands among those without") {
+TEST_CASE("stated defaults: every what-if key has a default, or is listed as one without") {
   for (const WhatIfKey& key : what_if_table()) {
     INFO(key.name);
     CHECK(what_if_defaults().contains(key.name) != keys_without_default().contains(key.name));

@@ -18,7 +18,7 @@ Answer answer_of_text(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("answer: a study of compression says where it pays, and from which bandwidth on") {
+TEST_CASE("answer: a study of compression states where it pays, and from which bandwidth on") {
   const Results results = results_of(synthetic_study());
   const Summary summary = summary_of(results.points);
   const Answer answer = answer_of(results, summary);
@@ -42,7 +42,7 @@ TEST_CASE("answer: a study of compression says where it pays, and from which ban
   CHECK_THAT(answer.rests_on, Contains("Costs are, at their weakest"));
 }
 
-TEST_CASE("answer: a number says the value of every key that was swept, and of no other") {
+TEST_CASE("answer: a number is printed with the value of every swept key, and of no other") {
   SyntheticSweep sweep{.clusters = {{"box", 4, 10}},
                        .optimizers = {"lamb", "onebit_lamb"},
                        .gpus = {16},

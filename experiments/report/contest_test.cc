@@ -93,7 +93,7 @@ TEST_CASE("a plain optimizer with another exchange is a candidate of its own") {
   CHECK(summary.verdicts.judged() == 12);
 }
 
-TEST_CASE("the contest names which candidate wins where, and by how much") {
+TEST_CASE("the contest names which candidate wins in which places, and by how much") {
   const Results results = results_of(study());
   const Contest contest = contest_of(results.points);
   CHECK(contest.places == 4);
@@ -113,7 +113,7 @@ TEST_CASE("the contest names which candidate wins where, and by how much") {
   CHECK(contest.clusters[0].next->optimizer == "onebit_adam");
 }
 
-TEST_CASE("where nothing beats the plain run the contest says so") {
+TEST_CASE("if no candidate beats the plain run the contest says so") {
   std::string text = header() + row("fp8", 10, 8, 0.9) + row("int8", 10, 8, 0.8);
   CHECK(headline_of(contest_of(results_of(text).points)) ==
         "None of 2 ways of sending less beats the plain run in the one place.");

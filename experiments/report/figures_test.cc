@@ -155,7 +155,7 @@ TEST_CASE("an optimizer whose stack has kernels of its own stays in the figures"
 }
 
 TEST_CASE(
-    "of a swept key that a figure does not show one value is drawn, and its title says "
+    "a swept key that a figure does not show is fixed to one value, and its title says "
     "which") {
   struct Row {
     Name Point::*field;
@@ -239,7 +239,7 @@ TEST_CASE("a plain run that no row has is not in the legend of the freeze figure
   CHECK_FALSE(contains(figure.caption, "dashed"));
 }
 
-TEST_CASE("of rows with the same coordinates the fastest is drawn, and the caption says so") {
+TEST_CASE("among rows with the same coordinates the fastest is drawn, and the caption says so") {
   Point other = packed(16, 170);
   other.micro_batch = 8;
   const Figure figure =
@@ -249,7 +249,7 @@ TEST_CASE("of rows with the same coordinates the fastest is drawn, and the capti
                  "of rows with the same coordinates the fastest (they differ in micro_batch)"));
 }
 
-TEST_CASE("where no global batch spans GPU counts, the micro batch does: weak scaling") {
+TEST_CASE("if no global batch spans GPU counts, the micro batch does: weak scaling") {
   std::vector<Point> points = {plain(8, 80), plain(16, 150)};
   points[1].global_batch = 8192;
   const Figure figure = throughput_figure(points);
@@ -354,7 +354,7 @@ TEST_CASE("bars add up to the step time, with the rest as other") {
   CHECK_FALSE(contains(figure.caption, "overlap"));
 }
 
-TEST_CASE("parts that overlap in time are said in the caption") {
+TEST_CASE("parts that overlap in time are named in the caption") {
   Point p = packed(8, 100);
   p.kinds = {{{StepKind::warmup, 100, {60, 60, 0, 0, 0, 0, 0}}}};
   CHECK(contains(step_figure(std::vector<Point>{p}, "onebit_lamb").caption,
@@ -375,7 +375,7 @@ TEST_CASE("of many GPU counts evenly chosen ones become bars") {
   CHECK(contains(figure.caption, "6 of the GPU counts"));
 }
 
-TEST_CASE("a figure that the results do not allow says why") {
+TEST_CASE("a figure that the results do not allow has a reason") {
   const std::vector<Point> one_count = {plain(8, 80), packed(8, 100)};
   CHECK(contains(throughput_figure(one_count).left_out, "two or more GPU counts"));
   CHECK(contains(efficiency_figure(one_count).left_out, "two or more GPU counts"));
@@ -397,7 +397,7 @@ TEST_CASE("results without a compressed optimizer have the three general figures
   CHECK(figures_of({}).size() == 3);
 }
 
-TEST_CASE("more clusters than panels are said, not drawn") {
+TEST_CASE("more clusters than panels are named, not drawn") {
   std::vector<Point> points;
   for (int i = 0; i < 8; ++i) {
     for (Point p : {plain(8, 80), plain(16, 120)}) {

@@ -66,7 +66,7 @@ Json name_at(const Json& of, std::size_t row) {
 
 }  // namespace
 
-TEST_CASE("listing: keys by name, figures in units for people, what all rows say once") {
+TEST_CASE("listing: keys by name, figures in display units, values common to all rows once") {
   const Json rows =
       json_of(listing_of("model,gpus,steps,freeze_step,run_time_s,compression_forward_us,status\n"
                          "a,8,1000,101,7200,2500,ok\n"
@@ -110,7 +110,7 @@ TEST_CASE("listing: a key found only in settings has a column, empty if it was n
   CHECK(name_at(link, 1) == "");
 }
 
-TEST_CASE("listing: settings without end have one column for what is past the limit") {
+TEST_CASE("listing: endless settings have one column for all past the limit") {
   std::string text = "gpus,settings\n";
   for (int i = 0; i < 100; ++i) text += fmt::format("8,k{}={}\n", i, i);
   const Json rows = json_of(listing_of(text));
@@ -118,7 +118,7 @@ TEST_CASE("listing: settings without end have one column for what is past the li
   CHECK(name_at(column(rows, "settings"), 99) == "k99=99");
 }
 
-TEST_CASE("listing: no name ends the script that it stands in") {
+TEST_CASE("listing: no name ends its script element") {
   const Listing listing = listing_of("model\n</script><script>alert(1)\n");
   std::string text;
   listing.append_json(text);
@@ -127,7 +127,8 @@ TEST_CASE("listing: no name ends the script that it stands in") {
 }
 
 TEST_CASE(
-    "listing: of more rows than fit a page whole values of the longest key stay, and it says so") {
+    "listing: if rows do not fit a page, whole values of the longest key stay, and it says "
+    "so") {
   std::string text = "gpus,steps,run_time_s\n";
   const std::size_t steps = Listing::most_rows / 2 + 10;
   for (std::size_t s = 1; s <= steps; ++s)
@@ -151,7 +152,7 @@ TEST_CASE(
   CHECK(values.count(2) == 0);
 }
 
-TEST_CASE("listing: rows that no key tells apart are thinned as rows") {
+TEST_CASE("listing: rows that differ in no key are thinned as rows") {
   std::string text = "gpus,run_time_s\n";
   for (std::size_t i = 0; i < 4 * Listing::most_rows + 1; ++i) text += "8,3600\n";
   const Listing listing = listing_of(text);

@@ -52,7 +52,7 @@ TEST_CASE("title and heading name the study") {
   CHECK(contains(page_html(results, {"", {}, {}}), "<title>lambcast report</title>"));
 }
 
-TEST_CASE("findings of the rows stand on the page in their words") {
+TEST_CASE("findings of the rows are on the page in words") {
   std::istringstream rows(synthetic_header() + synthetic_rows(small_sweep()));
   std::string text, line;
   while (std::getline(rows, line))
@@ -65,7 +65,7 @@ TEST_CASE("findings of the rows stand on the page in their words") {
       contains(page_of(synthetic_header() + synthetic_rows(small_sweep())), "Findings</h2>"));
 }
 
-TEST_CASE("a figure has a section where it has a chart, and no empty box where it has none") {
+TEST_CASE("a figure has a section if it has a chart, and no empty box if it has none") {
   Figure figure;
   figure.name = "a";
   figure.title = "A & B";
@@ -81,7 +81,7 @@ TEST_CASE("a figure has a section where it has a chart, and no empty box where i
   CHECK(contains(section, "&lt;i&gt;"));
 }
 
-TEST_CASE("the page has every row of a study as data, and says of what it leaves out") {
+TEST_CASE("the page has every row of a study as data, and reports rows that it leaves out") {
   const std::string row = synthetic_rows({.clusters = {{"box", 4, 10}},
                                           .optimizers = {"lamb"},
                                           .gpus = {8},
@@ -97,7 +97,7 @@ TEST_CASE("the page has every row of a study as data, and says of what it leaves
                  "The page holds 50001 of the 100002 rows of results.csv: one row in 2."));
 }
 
-TEST_CASE("what was swept stands beside the rows") {
+TEST_CASE("swept keys are listed with the rows") {
   CHECK(swept_keys(R"({"axes": {"gpus": ["8"], "</script>": []}})") ==
         std::vector<std::string>{"gpus", "</script>"});
   CHECK(swept_keys("").empty());
@@ -109,7 +109,7 @@ TEST_CASE("what was swept stands beside the rows") {
   CHECK(contains(page, "<span class=file>a.svg</span>"));
 }
 
-TEST_CASE("a kind of step that older results lack is read where it is") {
+TEST_CASE("a kind of step that older results lack is read if it is present") {
   std::string header = synthetic_header(), row = synthetic_rows({.clusters = {{"box", 4, 10}},
                                                                  .optimizers = {"lamb"},
                                                                  .gpus = {8},
@@ -169,7 +169,7 @@ TEST_CASE("the manifest is shown whole, its warnings first") {
       "<td>1, 2, 3, 4, 5, 6, 7, 8, 9, 10, &lt;"));
 }
 
-TEST_CASE("a manifest that is no JSON object is refused by name") {
+TEST_CASE("a manifest that is not a JSON object is refused by name") {
   CHECK_THROWS_WITH(manifest_html("{", "run/manifest.json"),
                     Catch::StartsWith("run/manifest.json") && Catch::Contains("is no JSON object"));
   CHECK_THROWS_AS(manifest_html("[1]", "manifest.json"), Error);
@@ -188,7 +188,7 @@ TEST_CASE("a manifest that nests without end is refused before the stack ends") 
                     Catch::Contains("is no JSON object"));
 }
 
-TEST_CASE("a point that cannot run shows what was asked for, be it no number") {
+TEST_CASE("a point that cannot run shows its settings, even if they are not numbers") {
   std::string results = synthetic_header() + synthetic_rows(small_sweep());
   const std::size_t row = results.rfind('\n', results.find("infeasible: "));
   std::size_t at = row;
@@ -197,7 +197,7 @@ TEST_CASE("a point that cannot run shows what was asked for, be it no number") {
   CHECK(contains(page_of(results), R"("\u003c10%>")"));
 }
 
-TEST_CASE("settings of a point are those that none of its numbers says") {
+TEST_CASE("settings of a point are those that none of its numbers shows") {
   const auto settings = [](const std::string& field) {
     std::string results = synthetic_header() + synthetic_rows(small_sweep());
     results.insert(results.find('\n'), ",settings");

@@ -168,7 +168,7 @@ TEST_CASE("a gnuplot that hangs is given up, once") {
   CHECK(contains(file_text(paths.page), "id=rows-data"));
 }
 
-TEST_CASE("who asks for the drawing to stop does not wait for gnuplot, and gets no page") {
+TEST_CASE("a stopped drawing does not wait for gnuplot, and gives no page") {
   const ResultsFolder folder("stopped", small_results());
   const FakeGnuplot fake(folder.path, "trap '' TERM INT; exec sleep 60");
   const auto start = std::chrono::steady_clock::now();
@@ -208,7 +208,7 @@ TEST_CASE("links out of a results folder are neither followed nor removed") {
   CHECK(std::distance(fs::directory_iterator(outside.path), fs::directory_iterator()) == 2);
 }
 
-TEST_CASE("a link in the place of a plot is replaced, and what it leads to is kept") {
+TEST_CASE("a link in place of a plot is replaced, and its target is kept") {
   NEED_GNUPLOT()
   const ResultsFolder folder("plot links", small_results());
   const ResultsFolder outside("outside plots", small_results());
@@ -255,7 +255,7 @@ TEST_CASE("hostile names are drawn, not run") {
   CHECK(contains(file_text(folder.path / "plots" / "throughput.svg"), "touch ran"));
 }
 
-TEST_CASE("names that gnuplot and SVG cannot take as they stand are drawn") {
+TEST_CASE("names that gnuplot and SVG cannot take unchanged are drawn") {
   NEED_GNUPLOT()
   SyntheticSweep sweep{.model = "m'''n]]>o",
                        .clusters = {{"'''c\x1b[31m\xff", 4, 10}},

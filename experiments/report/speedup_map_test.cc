@@ -76,7 +76,7 @@ TEST_CASE("a saddle gives two separate pieces, cut off from the corners that dif
   CHECK(pieces == 2);
 }
 
-TEST_CASE("the break-even line has the two lines of its interval, unless there is none") {
+TEST_CASE("the break-even line has the two lines of its interval, if there is one") {
   SpeedupMap map = power_map(10, 0);
   CHECK(break_even_ends(map).empty());
   map.low = map.high = map.speedup;

@@ -28,7 +28,7 @@ TEST_CASE("step bars: without rows of the baseline its bar is the mean step of i
   CHECK(panel.bars[0].parts_us.back() == Approx(200e3));
 }
 
-TEST_CASE("step bars: a row of the baseline stands for itself") {
+TEST_CASE("step bars: a row of the baseline has its own bar") {
   const Point p = compressed_row();
   Point plain = compressed_row();
   plain.optimizer = "lamb";

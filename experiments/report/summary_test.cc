@@ -61,7 +61,7 @@ TEST_CASE("the summary's break-even has the interval that the rows have") {
   CHECK(contains(words(summary_of(points)), "pays below 10 Gbit/s (4.64 to above 100) on box"));
 }
 
-TEST_CASE("the summary names where steps over GPUs turn") {
+TEST_CASE("the summary names turning points of steps over GPUs") {
   std::vector<Point> points(3, compared(10, 8, 1.1));
   const double gpus[] = {512, 384, 456}, run_s[] = {431.9, 836, 845.1};
   for (std::size_t i = 0; i < 3; ++i) {
@@ -103,7 +103,7 @@ TEST_CASE("the summary judges by whole intervals and names the shipped kernels t
       contains(words(summary_of(points)), "Not certain: at best compression makes the run 1.10x"));
 }
 
-TEST_CASE("break-even outside the scan is said as such") {
+TEST_CASE("break-even outside the scan is reported as such") {
   std::vector<Point> points = {compared(1, 8, 2), compared(100, 8, 1.5), compared(1, 16, 4),
                                compared(100, 16, 1.25)};
   CHECK(contains(words(summary_of(points)), "pays at every bandwidth scanned (1 to 100 Gbit/s)"));
@@ -120,7 +120,7 @@ TEST_CASE("no break-even is read off a flat line") {
   CHECK(contains(words(summary), "the speed-up does not depend on the NIC bandwidth here"));
 }
 
-TEST_CASE("a scan that pays throughout says where its interval holds 1") {
+TEST_CASE("a scan that pays throughout reports where its interval includes 1") {
   std::vector<Point> points = {compared(1, 8, 2), compared(100, 8, 1.5)};
   const auto said = [&](double low_at_1, double low_at_100) {
     points[0].speedup_low = low_at_1;
@@ -210,7 +210,7 @@ TEST_CASE("reasons that differ in their numbers alone are counted together") {
                  "1 x infeasible: no such backend)."));
 }
 
-TEST_CASE("results without a comparison say so") {
+TEST_CASE("results without a comparison are reported") {
   Point p = compared(1, 8, 1);
   p.optimizer = "adam";
   CHECK(contains(words(summary_of({p})), "No row compares"));
@@ -229,7 +229,7 @@ TEST_CASE("the summary lists the spread of speed-ups by cluster and optimizer") 
                  "  box      1-bit LAMB / LAMB       2  "));
 }
 
-TEST_CASE("the best and the worst point say on which value of a swept key they stand") {
+TEST_CASE("the best and the worst point are named with their values of swept keys") {
   std::vector<Point> points = {compared(10, 8, 3), compared(10, 8, 0.5)};
   CHECK_FALSE(contains(words(summary_of(points)), "precision"));
   points[0].precision = "fp16";

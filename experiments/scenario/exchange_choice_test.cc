@@ -47,7 +47,7 @@ TEST_CASE("exchange choice: sites are nodes, or parts or groups of them, and hav
              Contains("one site of all 64 ranks has no other site to average with"));
 }
 
-TEST_CASE("exchange choice: sites of a layout are of the ranks that hold the same weights") {
+TEST_CASE("exchange choice: sites of a layout consist of ranks that hold the same weights") {
   // With 64 GPUs in 4 stages, 16 ranks hold the same weights.
   CHECK(refusal(exchanging("local:16:4", {{"pp", "4"}})).empty());
   CHECK_THAT(refusal(exchanging("local:16:16", {{"pp", "4"}})),

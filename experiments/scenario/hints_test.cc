@@ -10,7 +10,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-TEST_CASE("hints: what people type is refused with what to write instead") {
+TEST_CASE("hints: common mistakes are refused with a correction") {
   struct Row {
     std::string key, value, expected;
   };
@@ -47,7 +47,7 @@ TEST_CASE("hints: PyTorch's own sharding is named by the framework that is forec
              Contains("--framework torchtitan"));
 }
 
-TEST_CASE("hints: the folder of a Hugging Face checkpoint stands for its config.json") {
+TEST_CASE("hints: the folder of a Hugging Face checkpoint is read by its config.json") {
   const TemporaryFolder folder;
   CHECK(
       refusal(with({{"model", folder.path().string()}})) ==

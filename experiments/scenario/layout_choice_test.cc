@@ -122,8 +122,8 @@ TEST_CASE("layout choice: a schedule takes each batch of a ramp") {
 }
 
 TEST_CASE(
-    "layout choice: ZeRO stage 3 shares weights among all that hold the same, or as many as "
-    "asked") {
+    "layout choice: ZeRO stage 3 shards weights over all that hold the same, or as many as "
+    "set") {
   const TrainingPlan all = resolved(layout({{"zero_stage", "3"}})).training;
   CHECK(all.parallelism->shard_ranks == 64);
   CHECK(resolved(layout({{"zero_stage", "3"}, {"shard_ranks", "8"}}))
@@ -271,7 +271,7 @@ TEST_CASE("layout choice: DeepSpeed fills experts to their capacity, others drop
                     Contains("one-hot tensors have places up to a capacity"));
 }
 
-TEST_CASE("layout choice: 1-bit LAMB on shards says that its ratios are of the shards") {
+TEST_CASE("layout choice: 1-bit LAMB on shards reports that its ratios are those of the shards") {
   WhatIf what_if = layout({{"tp", "2"}, {"optimizer", "onebit_lamb"}, {"backend", "nccl"}});
   what_if["freeze_step"] = "1000";
   const Scenario scenario = resolved(what_if);
@@ -287,7 +287,7 @@ TEST_CASE("layout choice: 1-bit LAMB on shards says that its ratios are of the s
 // Source: Narayanan et al. 2021, table 2. ZeRO-3 of 175B falls from 144 to 44 TFLOP/s per GPU
 // between 384 and 1,536 GPUs at the same batch, since a smaller micro batch computes less per
 // gathered weight.
-TEST_CASE("layout choice: sharded weights lose where micro batches get small") {
+TEST_CASE("layout choice: sharded weights lose if micro batches get small") {
   const auto tflops = [](const char* gpus, const char* micro) {
     CollectiveCosts costs;
     return forecast(resolved({{"model", "gpt3-175b"},
@@ -309,7 +309,7 @@ TEST_CASE("layout choice: sharded weights lose where micro batches get small") {
   CHECK(tflops("384", "4") > 1.8 * tflops("1536", "1"));
 }
 
-TEST_CASE("layout choice: a key that its layout does not read is said to have no effect") {
+TEST_CASE("layout choice: a key that its layout does not read is reported without effect") {
   const auto unread = [](const WhatIf& changes) {
     std::vector<std::string> keys;
     for (const Finding& finding : resolved(layout(changes)).findings)
@@ -365,7 +365,7 @@ TEST_CASE("layout choice: a key that its layout does not read is said to have no
   CHECK(unread({{"tensor_overlap", "none"}}).empty());
 }
 
-TEST_CASE("layout choice: adapters are asked for by rank, and layouts follow") {
+TEST_CASE("layout choice: adapters are chosen by rank, and layouts follow") {
   const TrainingPlan plain = resolved(layout({{"tp", "2"}})).training;
   const Scenario scenario = resolved(layout({{"lora_rank", "8"}}));
   const TrainingPlan& training = scenario.training;

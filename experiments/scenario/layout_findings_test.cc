@@ -60,7 +60,7 @@ TEST_CASE("layout findings: sequence parallelism is not of DeepSpeed's own") {
   CHECK(said("sequence-of-framework", on("dgx-a100-80g", {{"tp", "2"}})).empty());
 }
 
-TEST_CASE("layout findings: passes of stages that share NICs are named where the models part") {
+TEST_CASE("layout findings: passes of stages that share NICs are named if the models differ") {
   const auto asked = [](const char* stage, const char* order) {
     return WhatIf{{"model", "gpt2-xl"},
                   {"cluster", "azure-ndv2"},

@@ -99,14 +99,14 @@ TEST_CASE("plugin: every cell of Colossal-AI's table runs, warns or is refused i
 }
 
 // LowLevelZero's shards are not matrices, so GaLore cannot project them.
-TEST_CASE("plugin: what is offered instead of one that is refused runs") {
+TEST_CASE("plugin: an optimizer offered in place of a refused one runs") {
   CHECK_THAT(refusal(with_plugin("galore_adamw8bit", "gemini")),
              EndsWith("allowed: hybrid_parallel, torch_ddp)"));
   CHECK_THAT(refusal(with_plugin("came", "gemini")),
              EndsWith("allowed: hybrid_parallel, low_level_zero, torch_ddp)"));
 }
 
-TEST_CASE("plugin: what a cast makes of optimizers is said where one casts, without a plugin too") {
+TEST_CASE("plugin: the effect of a cast on optimizers is reported, without a plugin too") {
   const auto codes = [](WhatIf asked) {
     std::string all;
     for (const Finding& finding : resolved(asked).findings) all += finding.code + " ";
@@ -161,7 +161,7 @@ TEST_CASE("plugin: LowLevelZero alone has column means summed over the ranks tha
                  2 * column_sums("adafactor", "low_level_zero")) <= 1);
 }
 
-TEST_CASE("plugin: brings its framework and stage, and runs what it is made for alone") {
+TEST_CASE("plugin: sets its framework and stage, and runs only its own optimizers") {
   const TrainingPlan zero = resolved(with_plugin("distributed_lamb", "low_level_zero")).training;
   CHECK(zero.parallelism->framework.name == FrameworkName::colossalai);
   CHECK(zero.recipe.zero.stage == 1);

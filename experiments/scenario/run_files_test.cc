@@ -20,7 +20,7 @@ const std::string arguments = R"(--num-layers 24 --hidden-size 1024 --num-attent
 --use-distributed-optimizer --train-iters 300
 )";
 
-TEST_CASE("run files: Megatron's arguments are a what-if, and flags beside them stand") {
+TEST_CASE("run files: Megatron's arguments are a what-if, and flags override them") {
   TemporaryFolder folder;
   WhatIf asked{{"megatron_args", folder.file("args.txt", arguments)},
                {"cluster", "dgx-a100-80g"},
@@ -72,7 +72,7 @@ TEST_CASE("run files: a vocabulary that no file states can be given") {
   CHECK(parameters(*resolved(asked).training.model) == parameters(*resolved(whole).training.model));
 }
 
-TEST_CASE("run files: --cpu-optimizer is no finding where the JSON offloads") {
+TEST_CASE("run files: --cpu-optimizer is no finding if the JSON offloads") {
   TemporaryFolder folder;
   std::string text = arguments + " --cpu-optimizer --deepspeed --deepspeed_config ds.json";
   text.erase(text.find("--use-distributed-optimizer"), 27);

@@ -234,7 +234,7 @@ TEST_CASE("scenario: GaLore is refused with ZeRO") {
                     "(allowed: 0)"));
 }
 
-TEST_CASE("scenario: GaLore's keys say how it projects, and of others that they say nothing") {
+TEST_CASE("scenario: GaLore's keys set its projection, and are reported for other optimizers") {
   const WhatIf keys{
       {"galore_rank", "64"}, {"galore_update_gap", "500"}, {"galore_min_8bit_size", "0"}};
   WhatIf asked = without({"freeze_step"}, {{"optimizer", "galore_adamw8bit"}});
@@ -255,7 +255,7 @@ TEST_CASE("scenario: GaLore's keys say how it projects, and of others that they 
                     "1099511627776)"));
 }
 
-TEST_CASE("scenario: what DeepSpeed refuses is refused in its words") {
+TEST_CASE("scenario: DeepSpeed's own rules are reported in its words") {
   CHECK_THAT(refusal(with({{"zero_stage", "1"}})),
              Contains("1bit-Lamb is not compatible with ZeRO"));
   CHECK_THAT(refusal(with({{"zero_stage", "2"}, {"optimizer", "onebit_adam"}})),

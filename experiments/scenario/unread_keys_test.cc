@@ -104,7 +104,7 @@ TEST_CASE("unread keys: a flag that the run does not read is reported as without
   CHECK(unread({{"optimizer", "lamb"}, {"cuda_aware", "false"}, {"steps_done", "0"}}).empty());
 }
 
-TEST_CASE("unread keys: what a run does not read of its cluster is said, and changes nothing") {
+TEST_CASE("unread keys: cluster keys that a run does not read are reported, and change nothing") {
   struct Case {
     WhatIf run;
     std::string key, value;
@@ -140,7 +140,7 @@ TEST_CASE("unread keys: what a run does not read of its cluster is said, and cha
   }
 }
 
-TEST_CASE("unread keys: whether attention keeps scores says the kernel, where one is chosen") {
+TEST_CASE("unread keys: the key for the scores of attention is unread if a kernel is chosen") {
   for (const auto& [cluster, is_unread] :
        {std::pair{"hgx-h100-ndr", true}, {"dgx-a100-80g", false}}) {
     const WhatIf run{{"optimizer", "lamb"}, {"cluster", cluster}};

@@ -57,7 +57,7 @@ TEST_CASE("what-if: every key is read") {
   }
 }
 
-TEST_CASE("what-if: the words of an enum are read as what they print") {
+TEST_CASE("what-if: the words of an enum parse to the values that they name") {
   Catalog catalog;
   const auto each = [&](const char* key, const auto& printed) {
     for (const std::string& word : words_of(key)) {
@@ -96,7 +96,7 @@ TEST_CASE("what-if: keys of the device change the one that the run uses") {
   }
 }
 
-TEST_CASE("what-if: a key that the device lacks is refused with what was meant") {
+TEST_CASE("what-if: an unknown key of the device is refused with a suggestion") {
   struct Row {
     std::string key, value, expected;
   };

@@ -19,7 +19,7 @@ WhatIf whole_model(const WhatIf& changes) {
                         {"steps", "10"}});
 }
 
-TEST_CASE("whole model: what divides nothing under DeepSpeed is no layout") {
+TEST_CASE("whole model: a layout that divides nothing under DeepSpeed is no layout") {
   const auto of = [](const WhatIf& changes) { return resolved(whole_model(changes)).training; };
   for (const WhatIf& usual : {WhatIf{{"recompute", "none"}}, {{"fusion", "fused"}}}) {
     CHECK_FALSE(of(usual).parallelism.has_value());

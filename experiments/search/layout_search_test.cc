@@ -37,7 +37,7 @@ double simulated_us(const WhatIf& what_if) {
   return forecast(resolve(what_if, catalog).training, costs).steps.front().step_time_us;
 }
 
-TEST_CASE("layout search: a layout found takes what simulate says") {
+TEST_CASE("layout search: a layout found takes the time that simulate forecasts") {
   const LayoutSearch search = searched(layouts_asked());
   // 25 heads have no divisor in common with 16 GPUs, so only pp divides
   REQUIRE(search.best.size() == 5);
@@ -69,7 +69,7 @@ TEST_CASE("layout search: sizes that no layout has are refused, with the rule") 
                     Contains("no layout of 16 GPUs has cp 2, pp 5"));
 }
 
-TEST_CASE("layout search: no candidate that runs is faster than what is found") {
+TEST_CASE("layout search: no candidate that runs is faster than the layouts found") {
   const WhatIf asked = layouts_asked({{"recompute", "none"}, {"interleave", "1"}, {"gpus", "8"}});
   const LayoutSearch search = searched(asked, 1, true);
   REQUIRE(search.best.size() == 10);
@@ -145,7 +145,7 @@ TEST_CASE("layout search: layers that the stages do not divide are split otherwi
   CHECK(searched(even).best.empty());
 }
 
-TEST_CASE("layout search: what splits add is never worse than the framework's own") {
+TEST_CASE("layout search: further splits are never worse than the framework's own") {
   for (const char* framework : {"megatron", "torchtitan", "deepspeed"}) {
     INFO(framework);
     WhatIf own = layouts_asked({{"framework", framework}, {"pp", "8"}});
@@ -201,7 +201,7 @@ TEST_CASE("layout search: a flag fixes its key") {
   }
 }
 
-TEST_CASE("layout search: replicas that are asked for are those that tp, cp and pp leave") {
+TEST_CASE("layout search: given replicas are those that tp, cp and pp leave") {
   const LayoutSearch search = searched(layouts_asked({{"dp", "4"}}));
   REQUIRE_FALSE(search.best.empty());
   for (const LayoutCandidate& candidate : layout_candidates(search.space))
@@ -233,7 +233,7 @@ TEST_CASE("layout search: one replica has nothing to compress, and is no best wi
   CHECK_THAT(table, Contains("no layout with several replicas runs with onebit_adam"));
 }
 
-TEST_CASE("layout search: where nothing fits, memory says so") {
+TEST_CASE("layout search: if nothing fits, memory is the reason") {
   const LayoutSearch search =
       searched(layouts_asked({{"model", "gpt3-175b"}, {"gpus", "8"}, {"global_batch", "8"}}));
   CHECK(search.best.empty());
@@ -243,7 +243,9 @@ TEST_CASE("layout search: where nothing fits, memory says so") {
   CHECK_THAT(layout_search_table(search), Contains("no layout runs"));
 }
 
-TEST_CASE("layout search: what may not fit is marked by the rule of simulate, and does not lead") {
+TEST_CASE(
+    "layout search: layouts that may not fit are marked as in simulate, and do not rank "
+    "first") {
   Catalog catalog;
   const LayoutSearch search = searched({{"model", "llama2-70b"},
                                         {"cluster", "hgx-h100-ndr"},
@@ -278,7 +280,7 @@ TEST_CASE("layout search: shares of a step add up to it") {
   }
 }
 
-TEST_CASE("layout search: MFU is what simulate says, of fp8 too") {
+TEST_CASE("layout search: MFU equals that of simulate, with fp8 too") {
   for (const char* precision : {"bf16", "fp8"}) {
     INFO(precision);
     const LayoutSearch search = searched(
@@ -340,7 +342,7 @@ TEST_CASE("layout search: shared weights are forecast in int8 too, their gradien
 }
 
 // Gradients take 8 instead of 16 bits, on a network that limits the step.
-TEST_CASE("layout search: gradients are forecast in fp8 too, unless another exchange is asked") {
+TEST_CASE("layout search: gradients are forecast in fp8 too, unless another exchange is given") {
   const WhatIf asked = layouts_asked({{"cluster", "commodity-10gbe"}, {"tp", "1"}, {"pp", "1"}});
   const FoundLayout best = searched(asked).best.at(0);
   REQUIRE(best.dp > 1);
@@ -357,7 +359,7 @@ TEST_CASE("layout search: gradients are forecast in fp8 too, unless another exch
   CHECK_FALSE(searched(other).best.at(0).fp8);
 }
 
-TEST_CASE("layout search: what needs ZeRO is searched where ranks share states") {
+TEST_CASE("layout search: keys that need ZeRO are searched if ranks share states") {
   const LayoutSearch search =
       searched(layouts_asked({{"framework", "deepspeed"}, {"offload_optimizer", "cpu"}}));
   REQUIRE_FALSE(search.best.empty());
@@ -367,7 +369,7 @@ TEST_CASE("layout search: what needs ZeRO is searched where ranks share states")
              StartsWith("llama2-7b with adam, adapters of rank 16 on frozen weights, on dgx-a100"));
 }
 
-TEST_CASE("layout search: what makes no run in any layout is an error at once") {
+TEST_CASE("layout search: a question that no layout can run is an error at once") {
   WhatIf asked = layouts_asked();
   asked.erase("global_batch");
   CHECK_THROWS_WITH(searched(asked), Contains("--global-batch: is missing"));

@@ -62,7 +62,7 @@ TEST_CASE("sweep check: a value that nothing can make right stops the sweep") {
       Catch::StartsWith("--cluster, --gpus, --optimizer, --global-batch: missing; try: "));
 }
 
-TEST_CASE("sweep check: what only a combination breaks is left to its row") {
+TEST_CASE("sweep check: an invalid combination is reported in its row") {
   for (const char* axis : {"seq_len=128,1024", "gpus=8,65536", "global_batch=7",
                            "overlap=none,zero", "cluster=paper-eth40-v100,commodity-10gbe"}) {
     INFO(axis);

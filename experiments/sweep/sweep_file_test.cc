@@ -29,7 +29,7 @@ TEST_CASE("sweep_file: the file has the values of the flags, with any characters
   CHECK_THROWS_WITH(sweep_file({{"gpus", "8"}}, axes), Contains("--gpus: contradicts"));
 }
 
-TEST_CASE("scan: FROM..TO doubles and ends where it says") {
+TEST_CASE("scan: FROM..TO doubles and includes its end") {
   CHECK(parse_scan("gpus=8..64").second == Values{"8", "16", "32", "64"});
   CHECK(parse_scan("gpus=8..60").second == Values{"8", "16", "32", "60"});
   CHECK(parse_scan("cluster.nic.bandwidth=1..4Gbit/s").second ==

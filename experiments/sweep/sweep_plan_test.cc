@@ -23,7 +23,7 @@ Values column(const SweepPlan& plan, const std::string& key) {
   return values;
 }
 
-TEST_CASE("scan: geometric and arithmetic, ends included where met, units kept") {
+TEST_CASE("scan: geometric and arithmetic, ends included if hit, units kept") {
   CHECK(scan("8:256:x2") == Values{"8", "16", "32", "64", "128", "256"});
   CHECK(scan("8:100:x2") == Values{"8", "16", "32", "64"});
   CHECK(scan("1:8:x1.5") == Values{"1", "1.5", "2.25", "3.375", "5.0625", "7.59375"});
@@ -127,7 +127,7 @@ TEST_CASE("plan: variants are crossed with the grid and win over it") {
   CHECK(column(sweep, "cuda_aware") == Values{"-", "-", "-", "true", "true"});
 }
 
-TEST_CASE("plan: parts add to what they share") {
+TEST_CASE("plan: parts add to the shared keys") {
   const SweepPlan sweep = plan(R"(
     [base]
     model = "bert-large"

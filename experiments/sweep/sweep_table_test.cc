@@ -53,7 +53,7 @@ TEST_CASE("sweep table: unusual shares of warm-up win nothing, and the table say
   CHECK_THAT(text, Contains("\nLeft out of these: 1 without warm-up"));
 }
 
-TEST_CASE("sweep table: where a faster NIC makes a step longer, NCCL's choice is named") {
+TEST_CASE("sweep table: if a faster NIC makes a step longer, NCCL's choice is named") {
   const WhatIf run{{"model", "bert-large"}, {"cluster", "azure-ndv2"}, {"gpus", "16"},
                    {"optimizer", "lamb"},   {"micro_batch", "16"},     {"steps", "6000"}};
   const auto over = [&](const std::vector<std::string>& nics) {
@@ -79,7 +79,7 @@ TEST_CASE("sweep table: a key of the cluster is reported without effect if no po
   CHECK_THAT(over({"4", "8"}), !Contains("has no effect"));
 }
 
-TEST_CASE("sweep table: the shipped kernels are named where they turn the answer") {
+TEST_CASE("sweep table: the shipped kernels are named if they change the answer") {
   const WhatIf slow = with_changes(onebit_sweep, {{"cluster", "dgx-a100-80g"}, {"gpus", "64"}});
   CHECK_THAT(table_of(slow, {{"micro_batch", {"16", "64"}}}),
              Contains("With the fused kernels that ship here (--kernels fused): "));

@@ -46,7 +46,7 @@ SweepSummary run(const SweepPlan& sweep, const std::filesystem::path& out, int j
 
 std::string results_of(const std::filesystem::path& out) { return text_of(out / "results.csv"); }
 
-TEST_CASE("sweep: rows in the plan's order, what cannot run with its reason") {
+TEST_CASE("sweep: rows in the plan's order, points that cannot run with their reason") {
   const TemporaryFolder folder;
   const SweepPlan sweep = plan(sixty_points);
   REQUIRE(sweep.points.size() == 60);
@@ -129,7 +129,7 @@ TEST_CASE("sweep: in memory its rows are those of the file, and its table is the
   CHECK(stopped.complete == (most == sweep.points.size()));
 }
 
-TEST_CASE("sweep: what does not fit in memory is infeasible and still forecast") {
+TEST_CASE("sweep: a point that does not fit in memory is infeasible and still forecast") {
   const TemporaryFolder folder;
   run(plan(R"([base]
     model = "gpt2-xl"
@@ -244,7 +244,7 @@ TEST_CASE("sweep: a file cut anywhere is resumed to the same bytes") {
   }
 }
 
-TEST_CASE("sweep: a stop keeps what was finished, and resuming repeats nothing") {
+TEST_CASE("sweep: a stop keeps finished rows, and resuming repeats nothing") {
   const TemporaryFolder folder;
   const SweepPlan sweep = plan(sixty_points, {parse_scan("gpus=1:40:1")});
   run(sweep, folder.path() / "whole", 2);
@@ -313,7 +313,7 @@ TEST_CASE("sweep: results with the columns of an older version are refused in on
   }
 }
 
-TEST_CASE("sweep: the manifest names the axes, a row where it stands on them") {
+TEST_CASE("sweep: the manifest names the axes, and a row its values on them") {
   const TemporaryFolder folder;
   const SweepPlan sweep = plan(
       sixty_points, {parse_list("precision=fp16,bf16"), parse_list("zero_stage=0,1"),

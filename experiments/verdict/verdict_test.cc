@@ -55,7 +55,7 @@ TEST_CASE("verdict: many runs get one sentence, which begins with it") {
   CHECK(in_words({}, {}, by_number).empty());
 }
 
-TEST_CASE("verdict: what most runs need measured comes first") {
+TEST_CASE("verdict: the measurement that most runs need comes first") {
   VerdictCounts counts;
   counts.add(0, untold, Verdict::cannot_tell, "a");
   counts.add(1, untold, Verdict::cannot_tell, "b");
@@ -64,7 +64,7 @@ TEST_CASE("verdict: what most runs need measured comes first") {
   CHECK_THAT(in_words(counts, {}, by_number), Catch::EndsWith("Measure first: b."));
 }
 
-TEST_CASE("verdict: other kernels are named where they change the answer") {
+TEST_CASE("verdict: other kernels are named if they change the answer") {
   const VerdictCounts own = counts_of({loses}), fused = counts_of({wins});
   CHECK_THAT(in_words(own, fused, by_number),
              Catch::EndsWith("With the fused kernels that ship here (--kernels fused): pays "
@@ -90,7 +90,7 @@ TEST_CASE("verdict: unusual shares of warm-up") {
         "for more than 50 % of their steps");
 }
 
-TEST_CASE("verdict: the end of an interval says on which side of 1 it lies") {
+TEST_CASE("verdict: a ratio has enough digits to show on which side of 1 it lies") {
   CHECK(ratio_digits(0.84) == "0.84");
   CHECK(ratio_digits(1.0) == "1.00");
   CHECK(ratio_digits(1.004) == "1.004");
