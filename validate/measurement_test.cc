@@ -71,7 +71,7 @@ TEST_CASE("operations go by our names and by those of nccl-tests") {
                                     "'all_reduce'?"));
 }
 
-TEST_CASE("how the printed bandwidths of a table stand to its times is noted") {
+TEST_CASE("ratios of the printed bandwidths of a table to its times are recorded") {
   const Measurement m = read_measurement_csv(kTable, "t.csv");
   REQUIRE(m.printed);
   CHECK(m.printed->bus_over_alg == Approx(0.75).epsilon(0.001));
@@ -98,7 +98,7 @@ TEST_CASE("a table is read with its header") {
   CHECK(busbw_GBps(m, m.rows[0]) == Approx(14.855).epsilon(1e-4));
 }
 
-TEST_CASE("what is written reads back the same") {
+TEST_CASE("a written table reads back the same") {
   Measurement m = read_measurement_csv(kTable, "t.csv");
   m.algorithm = "ring";
   m.protocol = "LL128";

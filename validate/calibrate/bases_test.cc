@@ -11,7 +11,7 @@ Table description(const std::filesystem::path& file) {
   return Table::parse(read_file(file.string()), file.filename().string());
 }
 
-TEST_CASE("calibrate: a refit loses nothing that a preset says of its hosts and NICs") {
+TEST_CASE("calibrate: a refit keeps everything that a preset states about its hosts and NICs") {
   const std::filesystem::path validate = LAMBCAST_VALIDATE;
   int bases = 0;
   for (const auto& base : std::filesystem::directory_iterator(validate / "calibrate/bases")) {

@@ -127,7 +127,7 @@ TEST_CASE(
   CHECK(cluster.calibration.value().bands.back().high == Approx(std::exp(0.8)).epsilon(0.01));
 }
 
-TEST_CASE("calibrate: the file it writes forecasts as it fitted, and says inside and outside") {
+TEST_CASE("calibrate: the written file has the fitted values, and the ranges of the tables") {
   const FitSummary summary = calibrate(base, "base.toml", all_tables(0.05, 7));
   const std::string text =
       calibrated_cluster(base, "base.toml", "mine", summary, "three \"good\" nights");
@@ -272,7 +272,8 @@ Measurement wire(int streams, double GBps) {
   return table;
 }
 
-TEST_CASE("calibrate: one connection and several tell the rate of a NIC and of a connection") {
+TEST_CASE(
+    "calibrate: one and several connections determine the rate of a NIC and of a connection") {
   // Eight connections fill the NIC, one does not.
   const std::vector tables{wire(1, 2.5), wire(8, 11)};
   std::vector<int> over;
@@ -301,7 +302,7 @@ TEST_CASE("calibrate: one connection and several tell the rate of a NIC and of a
   CHECK_FALSE(has(full, "nccl.flow_cap"));
 }
 
-TEST_CASE("calibrate: messages between two ranks tell the latency and the cost of a message") {
+TEST_CASE("calibrate: messages between two ranks determine the latency and the cost of a message") {
   Table truth = Table::parse(base, "truth.toml");
   truth.set("node.host_link", "18 GB/s", "test");
   truth.set("mpi.mpi.network_hop", "23 us", "test");

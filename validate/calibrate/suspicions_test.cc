@@ -185,7 +185,7 @@ TEST_CASE("suspicions: wrong tables are noticed, with the reason") {
   CHECK(noticed_plain * 10 >= static_cast<int>(wrong.size()) * 7);
 }
 
-TEST_CASE("suspicions: bandwidths that contradict sizes and times say which of them is wrong") {
+TEST_CASE("suspicions: bandwidths that contradict sizes and times show which of them is wrong") {
   struct Row {
     double bus_over_alg, alg_over_own;
     const char* said;
@@ -246,7 +246,7 @@ TEST_CASE("suspicions: the rate of a slow network is given for each NIC") {
 
 // In one of four pairs of large messages, the larger takes less than 0.7 of the smaller one's time.
 // Exactly 0.7 does not count.
-TEST_CASE("suspicions: rows are mixed up where times fall by more than three tenths") {
+TEST_CASE("suspicions: rows are mixed up if times fall by more than three tenths") {
   for (const double second : {6.9, 7., 7.1}) {
     Measurement table = made_up(Operation::all_reduce, 2, 4, 0, 1, 1 << 20, 1 << 24);
     const double seconds[] = {10, second, 10, 20, 30};
@@ -257,7 +257,7 @@ TEST_CASE("suspicions: rows are mixed up where times fall by more than three ten
   }
 }
 
-TEST_CASE("suspicions: good tables raise none") {
+TEST_CASE("suspicions: good tables give none") {
   const csv::Table list = csv::parse(read_file(carried_tables + "tables.csv"), "tables.csv");
   int tables = 0, alarms = 0, alarms_plain = 0;
   for (std::size_t row = 0; row < list.rows.size(); ++row) {

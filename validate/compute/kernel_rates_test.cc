@@ -144,7 +144,7 @@ bool has_rows(const std::string& device) {
 }
 
 // A device without a timed model claims no error; it has the typical one of a rate.
-TEST_CASE("kernel rates: held_out of a preset is what its generation's other rows are off") {
+TEST_CASE("kernel rates: held_out of a preset is the error of its generation's other rows") {
   const Generations generations = rows_of_use("held out");
   CHECK(generations.size() == 4);
   for (const std::string& name : device_names()) {

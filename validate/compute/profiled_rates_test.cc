@@ -163,7 +163,7 @@ TEST_CASE("profiled rates: impossible products are refused by their key") {
 }
 
 // A profile replaces the share of a GPU whose preset assumes another GPU's.
-TEST_CASE("profiled rates: a profile narrows where the preset assumes its share") {
+TEST_CASE("profiled rates: a profile narrows the interval if the preset assumes its share") {
   const double of_profile = rates_width(held_out_of_profiles).log;
   int narrowed = 0;
   for (const std::string& name : device_names()) {

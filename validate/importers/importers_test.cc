@@ -308,7 +308,7 @@ TEST_CASE("a hint fills what our CSV leaves out and may not contradict it") {
         "f: --op: is a table of all_gather, not of all_reduce");
 }
 
-TEST_CASE("hints stand for the lines that a CSV lacks") {
+TEST_CASE("hints replace the lines that a CSV lacks") {
   const std::string csv = "size_bytes,time_us\n16,5\n";
   ImportHints hints = ranks(4);
   CHECK(refusal(import_measurements, csv, hints) ==
@@ -381,7 +381,7 @@ TEST_CASE("every table that ships inside passes, and none with its times divided
   CHECK(tables == 53);
 }
 
-TEST_CASE("JSON that is no table is named as such") {
+TEST_CASE("JSON without a table is named as such") {
   for (const char* text : {"{\"train_batch_size\": 64}", "{}", "{\"fp16\": {\"enabled\": true}}"})
     CHECK_THAT(refusal(import_measurements, text),
                Catch::StartsWith("f: is JSON, but no table of measurements (allowed: "));
@@ -404,7 +404,7 @@ TEST_CASE("in-place columns can be chosen only for nccl-tests") {
   }
 }
 
-TEST_CASE("the ratio determines the ranks only where rounding allows") {
+TEST_CASE("the ratio determines the ranks only as far as rounding allows") {
   // 256 ranks at 100.00 GB/s: 199.22 means 1.9922 +- 0.0002, which fits both 255 ranks (1.99216)
   // and 256 (1.99219).
   CHECK_FALSE(ranks_from_ratio(Operation::all_reduce, {{100, 199.22, 0.005, 1}}));

@@ -28,7 +28,7 @@ std::string refusal(const std::string& text, const ImportHints& hints = {}) {
 
 }  // namespace
 
-TEST_CASE("nccl-tests: settings whose times no training step has are refused by name") {
+TEST_CASE("nccl-tests: settings with times that no training step has are refused by name") {
   const auto text_refused = [](const char* from, const char* to, const char* sentence) {
     CHECK_THROWS_WITH(import_measurements(with(fixture("nccl_all_reduce.txt"), from, to), "f"),
                       Catch::Contains(sentence));
@@ -80,7 +80,7 @@ TEST_CASE("prefixes of mpirun, NCCL messages between and inside rows, size 0") {
   CHECK(m.rows[0].time.us() == Approx(20.61));
 }
 
-TEST_CASE("a log reads the same whatever a launcher, a container or CI puts before its lines") {
+TEST_CASE("a log reads the same with any prefix of a launcher, a container or CI") {
   const std::string plain = fixture("nccl_all_reduce.txt");
   const Measurement bare = one(plain, "log");
   const auto prefixed = [&](const std::string& prefix, const std::string& end) {

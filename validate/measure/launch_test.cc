@@ -202,7 +202,7 @@ TEST_CASE("processes meet with IPv6 only") {
   CHECK(seen == std::vector<std::string>{"rank 0", "rank 1"});
 }
 
-TEST_CASE("processes that do not meet say so") {
+TEST_CASE("processes that do not meet report it") {
   const int port = free_port();
   CHECK_THROWS_WITH(meet_over_tcp({0, 6, 0, "127.0.0.1", port}, 1),
                     "ranks 1-5 of 6 did not come to 127.0.0.1, port " + std::to_string(port) +

@@ -78,7 +78,7 @@ TEST_CASE("text, JSON and CSV read back as the same measurement") {
   }
 }
 
-TEST_CASE("text and JSON have both halves of nccl-tests, or say that there is no second") {
+TEST_CASE("text and JSON have both halves of nccl-tests, or mark the second as missing") {
   MeasuredTable table = table_of_four(Operation::all_gather);
   for (MeasuredRow& row : table.rows) {
     row.in_place = row.out_of_place;

@@ -123,7 +123,9 @@ std::pair<double, double> row_of_report(const std::string& report, const std::st
   return {measured, forecast};
 }
 
-TEST_CASE("job trace: each part stands next to that of the forecast, and both add up to the step") {
+TEST_CASE(
+    "job trace: each part is compared with that of the forecast, and both add up to the "
+    "step") {
   const TraceFile file(trace_text(4));
   const JobTrace trace = read_job_trace(file.path);
   for (const char* tp : {"1", "2"}) {
@@ -150,7 +152,7 @@ TEST_CASE("job trace: each part stands next to that of the forecast, and both ad
   }
 }
 
-TEST_CASE("job trace: one of another GPU is refused, and one that names none is read") {
+TEST_CASE("job trace: one of another GPU is refused, and one that names no GPU is read") {
   const auto report = [](const std::string& gpu, const std::string& cluster) {
     JobTrace trace{gpu, 1, {TracedStep{100, 80, 10, 10, {}, {}}}, 0, false};
     WhatIf what_if = bert_on_a100;

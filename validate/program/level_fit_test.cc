@@ -128,7 +128,7 @@ TEST_CASE("program level: runs of two programs are refused, and so is memory alo
   CHECK_THROWS_WITH(fit_level({memory}), Catch::Contains("memory alone"));
 }
 
-TEST_CASE("program level: a description that holds one is read back, and says so to others") {
+TEST_CASE("program level: a description that holds one is read back, and names it for others") {
   const ProgramLevel level{"megatron", "half", {1.25, {Kind::fitted, "one run"}}, 1.1, 1.4};
   const std::string text = validate::cluster_with_program(cluster_text("hgx-h100-ndr"),
                                                           "hgx-h100-ndr.toml", "mine", "", level);

@@ -76,8 +76,7 @@ Survey survey_of_published(int every) {
       false, every);
 }
 
-TEST_CASE(
-    "layout ranking: what was published as the best is among ten found, of every fourth job") {
+TEST_CASE("layout ranking: the published best is among ten found, of every fourth job") {
   const Survey found = survey_of_published(4);
   CHECK(found.jobs >= 35);
   CHECK(found.found >= 0.8 * found.jobs);
@@ -85,8 +84,7 @@ TEST_CASE(
 }
 
 // Takes about six minutes of a core.
-TEST_CASE("layout ranking: what was published as the best is among ten found, of all jobs",
-          "[.long]") {
+TEST_CASE("layout ranking: the published best is among ten found, of all jobs", "[.long]") {
   const Survey found = survey_of_published(1);
   CHECK(found.jobs >= 150);
   CHECK(found.found >= 0.8 * found.jobs);  // 131 of 160
@@ -201,7 +199,7 @@ Pairs pairs_of(const LayoutJob& job, double noise) {
 // 145 and 126 were measured. At micro batches of 1 and 2 steps of tp 8 take 9 to 12 % longer than
 // forecast, at pp 6 and 12 as well: as if each layer cost some 8 ms more, independent of its
 // computation. The cause is unknown, and it does not change the order of this job's layouts.
-TEST_CASE("layout ranking: where five layouts or more were measured") {
+TEST_CASE("layout ranking: jobs with five or more measured layouts") {
   constexpr double noise = 0.028;
   int jobs = 0;
   for (const LayoutJob& job : layout_jobs(replay_sources().results)) {

@@ -105,7 +105,9 @@ TEST_CASE("written without gnuplot: the sources stay, and a message says what to
                                       Contains("\"label\":\"measured step time (ms)\""));
 }
 
-TEST_CASE("charts: what gnuplot draws stands in the page, hollow where it was fitted, harmless") {
+TEST_CASE(
+    "charts: the page has the charts of gnuplot, with hollow marks if fitted, and is "
+    "harmless") {
   Validation validation = both();
   validation.training->results[0].of.id = "</script><img src=x>`";
   const std::string page = validation_page(validation, validation_figures(validation));

@@ -109,7 +109,7 @@ TEST_CASE("source replay: the sources that ship are within their limits") {
 }
 
 // The limit of NeMo's table also covers T5 and BERT, whose layouts it does not give.
-TEST_CASE("source replay: NeMo's GPT rows, whose layouts are given, are held more closely") {
+TEST_CASE("source replay: NeMo's GPT rows, whose layouts are given, have a closer limit") {
   std::vector<SourceResult> given;
   for (const SourceResult& result : replay_sources().results)
     if (result.of.source == "nemo_megatron_a100_2022" && result.of.name.starts_with("gpt3"))

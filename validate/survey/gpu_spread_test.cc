@@ -44,7 +44,7 @@ TEST_CASE("gpu spread: the standard deviation over GPUs of their products' times
   CHECK(spread->slowest_off == Approx(0.03));
 }
 
-TEST_CASE("gpu spread: GPUs of two kinds have none, and neither has a folder that is not there") {
+TEST_CASE("gpu spread: GPUs of two kinds have none, and neither has a missing folder") {
   const TemporaryFolder folder;
   CHECK_FALSE(gpu_spread_of(folder.path() / "none"));
   write_profile(folder, 0, 1);
@@ -53,7 +53,7 @@ TEST_CASE("gpu spread: GPUs of two kinds have none, and neither has a folder tha
                     Catch::Contains("rank-00001.toml") && Catch::Contains("rank-00000.toml"));
 }
 
-TEST_CASE("gpu spread: a description keeps it as measured, next to what it held") {
+TEST_CASE("gpu spread: a description keeps it as measured, next to its own keys") {
   const GpuSpread spread{0.012, 16, 300, "rank-00003.toml", 0.02};
   const std::string text = validate::cluster_with_gpu_spread(
       cluster_text("dgx2h-v100"), "dgx2h-v100.toml", as_measured(spread));
