@@ -117,7 +117,7 @@ std::optional<BatchRamp> choose_ramp(const Words& words, std::int64_t global_bat
   if (text == nullptr) return std::nullopt;
   const Where where = flag("rampup_batch_size");
   const BatchRamp ramp = of_key("rampup_batch_size", [&] { return parse_ramp(*text, where); });
-  check_reaches(ramp, global_batch, where);  // a ramp to another batch may not reach it
+  check_reaches(ramp, global_batch, where);  // may be valid with another batch
   return ramp;
 }
 
