@@ -98,7 +98,6 @@ TEST_CASE("scenario: unknown words get a suggestion") {
       {"device", "v100-16", "unknown device profile 'v100-16', did you mean 'v100-16g'?"},
       {"optimizer", "onebit_lam", "unknown value 'onebit_lam', did you mean 'onebit_lamb'?"},
       {"optimizer", "madgrad", "unknown value 'madgrad' (allowed: adam, adamw, lamb"},
-      {"backend", "ncl", "unknown value 'ncl', did you mean 'nccl'?"},
       {"backend", "hccl", "(allowed: nccl, mpi, compressed)"},
       {"cuda_aware", "yes", "unknown value 'yes' (allowed: false, true)"},
       {"kernels", "fusd", "unknown value 'fusd', did you mean 'fused'?"},

@@ -46,29 +46,8 @@ std::vector<WhatIfKey> description_keys() {
   };
 }
 
-std::vector<WhatIfKey> optimizer_keys() {
+std::vector<WhatIfKey> keys_of_one_optimizer() {
   return {
-      {"optimizer", "what updates the weights", optimizer_names()},
-      {"backend", "carries compressed exchanges: nccl (the default), mpi, compressed",
-       backend_words()},
-      {"cuda_aware",
-       "true: the mpi backend passes device buffers to MPI (default: the file's, or false)",
-       {"false", "true"}},
-      {"kernels",
-       "compression kernels: deepspeed (unfused, the default) or fused",
-       {std::string(name_of(Kernels::deepspeed)), std::string(name_of(Kernels::fused))}},
-      {"exchange",
-       "how gradients are averaged: all_reduce, fp16, bf16 (of fp32 gradients), onebit, fp8, "
-       "fp8:e5m2, int8, int4, fp8+ef, int8+ef and int4+ef (with error feedback), qgz, qgz:int8, "
-       "loco, loco:int8 (qgz with error feedback), sdp4bit (weights in 4 bits too), powersgd:RANK "
-       "(of matrices that factors at least halve), powersgd:RANK:ITERATIONS (without a warm "
-       "start), topk:SHARE%, randomk:SHARE%, chunktopk:KEPT and dctsign:KEPT (of each 4096), "
-       "local:STEPS (DiLoCo), localsgd:STEPS, and with :SITE between sites of so many ranks, "
-       "neighbours:ring, neighbours:exponential (default: all_reduce); behind it / flat, "
-       "two-level (node leaders), sharded (each GPU a share of its node's sum), relay or store "
-       "(leaders through a hub), / after the backward pass or overlapped (default: as the "
-       "framework's libraries run it); or / every STEPS, for the change of weights, with / ranks, "
-       "nodes or sites:RANKS, / fragments P and / overlap STEPS"},
       {"var_update_scaler",
        "0/1 Adam: updates of its variance before their interval doubles (default: the file's, or "
        "16)",
@@ -93,6 +72,32 @@ std::vector<WhatIfKey> optimizer_keys() {
        "elements from which it keeps a state in 8 bits (default: 4096); is_paged is not modelled",
        whole,
        {1, 1e9}},
+  };
+}
+
+std::vector<WhatIfKey> optimizer_keys() {
+  return {
+      {"optimizer", "what updates the weights", optimizer_names()},
+      {"backend", "carries compressed exchanges: nccl (the default), mpi, compressed",
+       backend_words()},
+      {"cuda_aware",
+       "true: the mpi backend passes device buffers to MPI (default: the file's, or false)",
+       {"false", "true"}},
+      {"kernels",
+       "compression kernels: deepspeed (unfused, the default) or fused",
+       {std::string(name_of(Kernels::deepspeed)), std::string(name_of(Kernels::fused))}},
+      {"exchange",
+       "how gradients are averaged: all_reduce, fp16, bf16 (of fp32 gradients), onebit, fp8, "
+       "fp8:e5m2, int8, int4, fp8+ef, int8+ef and int4+ef (with error feedback), qgz, qgz:int8, "
+       "loco, loco:int8 (qgz with error feedback), sdp4bit (weights in 4 bits too), powersgd:RANK "
+       "(of matrices that factors at least halve), powersgd:RANK:ITERATIONS (without a warm "
+       "start), topk:SHARE%, randomk:SHARE%, chunktopk:KEPT and dctsign:KEPT (of each 4096), "
+       "local:STEPS (DiLoCo), localsgd:STEPS, and with :SITE between sites of so many ranks, "
+       "neighbours:ring, neighbours:exponential (default: all_reduce); behind it / flat, "
+       "two-level (node leaders), sharded (each GPU a share of its node's sum), relay or store "
+       "(leaders through a hub), / after the backward pass or overlapped (default: as the "
+       "framework's libraries run it); or / every STEPS, for the change of weights, with / ranks, "
+       "nodes or sites:RANKS, / fragments P and / overlap STEPS"},
       {"precision",
        "of weights: fp16, bf16, fp32; of products: fp8, mxfp8, nvfp4 (default: fp16; bf16 for "
        "Llama-like models and mixtures of experts from the A100 on, unless the optimizer is 1-bit)",
@@ -102,9 +107,7 @@ std::vector<WhatIfKey> optimizer_keys() {
        number,
        {0.1, 10}},
       {"weight_decay",
-       "decay of weights, which unfused kernels launch passes for; 0: none (default: the file's, "
-       "or "
-       "0.01)",
+       "decay of weights, 0 for none (default: the file's, or 0.01)",
        number,
        {0.001, 0.1}},
       {"zero_stage",
@@ -322,6 +325,7 @@ std::span<const WhatIfKey> what_if_table() {
     };
     add("What runs where", description_keys());
     add("Optimizer", optimizer_keys());
+    add("Optimizer", keys_of_one_optimizer());
     add("Batch and length of the run", run_keys());
     add(layout_group, layout_keys());
     add(layout_group, pass_keys());

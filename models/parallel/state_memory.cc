@@ -4,6 +4,11 @@
 
 namespace lambcast::parallel {
 
+std::string_view name_of(Sharding sharding) {
+  constexpr std::string_view names[] = {"nothing", "optimizer states", "gradients", "weights"};
+  return names[static_cast<std::size_t>(sharding)];
+}
+
 StateMemory state_memory(const RankParameters& parameters, const StateBytes& bytes,
                          Sharding sharding, const Replicas& replicas) {
   LAMBCAST_CHECK(replicas.dense >= 1 && replicas.experts >= 1, "{} and {} replicas", replicas.dense,

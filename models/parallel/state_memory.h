@@ -12,6 +12,8 @@
 // (stage 3: 16/d). Adam and LAMB have two fp32 moments, 8 bytes; momentum SGD one.
 #pragma once
 
+#include <string_view>
+
 #include "models/parallel/rank_parameters.h"
 #include "sim/base/units.h"
 
@@ -51,6 +53,8 @@ inline constexpr StateBytes fp32_states = {4, 4, 0, 8, 0};
 
 // States that the replicas divide, each including the previous ones: ZeRO stages 0 to 3.
 enum class Sharding { none, optimizer, gradients, weights };
+// Returns what is divided: "nothing", "optimizer states", "gradients", "weights".
+std::string_view name_of(Sharding sharding);
 
 // Number of ranks with the same parameters, which sharding divides.
 struct Replicas {
