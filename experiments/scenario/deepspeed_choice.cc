@@ -36,11 +36,13 @@ constexpr std::int64_t most_accumulated = std::int64_t{1} << 20;
              "0");
 }
 
-// Returns whether the framework overlaps gradient sums with the backward pass by default: all do
-// without a layout, except DeepSpeed and NVIDIA's recipes.
-bool overlaps_as_ddp(const Words& words) {
+// Returns whether the framework overlaps gradient sums with the backward pass by default: without a
+// layout all do except DeepSpeed and NVIDIA's recipes, and those that wait for the sums of several
+// micro batches.
+bool overlaps_as_ddp(const Words& words, std::int64_t micro_batches) {
   const auto name = words.chosen<FrameworkName>("framework");
-  return name && *name != FrameworkName::nvidia && *name != FrameworkName::deepspeed;
+  return name && *name != FrameworkName::nvidia && *name != FrameworkName::deepspeed &&
+         !(framework_of(*name).reduces_sums && micro_batches > 1);
 }
 
 }  // namespace
@@ -194,9 +196,10 @@ deepspeed::Versions choose_versions(const Words& words, const Cluster& cluster,
   return versions;
 }
 
-Overlap choose_overlap(const Words& words, deepspeed::DeepSpeedConfig& config) {
+Overlap choose_overlap(const Words& words, std::int64_t micro_batches,
+                       deepspeed::DeepSpeedConfig& config) {
   const auto overlap = words.chosen<Overlap>("overlap");
-  if (!overlap) return overlaps_as_ddp(words) ? Overlap::ddp : Overlap::none;
+  if (!overlap) return overlaps_as_ddp(words, micro_batches) ? Overlap::ddp : Overlap::none;
   const bool ddp = *overlap == Overlap::ddp, zero = *overlap == Overlap::zero;
   if (config.zero.stage.value == 0) {
     if (zero)

@@ -3,6 +3,7 @@
 // own rules check what would run. Without a file the configuration holds DeepSpeed's defaults.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "experiments/scenario/catalog.h"
@@ -46,7 +47,8 @@ Batch choose_batch(const Words& words, int gpus, int data_parallel,
                    deepspeed::DeepSpeedConfig& config, std::vector<Finding>& findings);
 
 // Returns the overlap of gradient communication with the backward pass: ZeRO's own, or the plan's.
-Overlap choose_overlap(const Words& words, deepspeed::DeepSpeedConfig& config);
+Overlap choose_overlap(const Words& words, std::int64_t micro_batches,
+                       deepspeed::DeepSpeedConfig& config);
 
 // Returns the freeze step that the file sets.
 std::optional<std::int64_t> freeze_step_of_file(const deepspeed::DeepSpeedConfig& config);

@@ -130,6 +130,19 @@ TEST_CASE("exchange choice: PyTorch runs models without blocks as data paralleli
         Overlap::none);
   for (const char* after : {"deepspeed", "nvidia"})
     CHECK(resolved(images({{"framework", after}})).training.overlap == Overlap::none);
+  const auto sums = [](const WhatIf& more) {
+    return resolved(with(more, {{"model", "resnet18"},
+                                {"optimizer", "sgd"},
+                                {"framework", "tensorflow"},
+                                {"cluster", "dgx-a100-80g"},
+                                {"gpus", "16"},
+                                {"micro_batch", "32"},
+                                {"steps", "1"}}))
+        .training.overlap;
+  };
+  CHECK(sums({{"grad_accum", "1"}}) == Overlap::ddp);
+  CHECK(sums({{"grad_accum", "4"}}) == Overlap::none);
+  CHECK(sums({{"grad_accum", "4"}, {"overlap", "ddp"}}) == Overlap::ddp);
   CHECK_THAT(refusal(images({{"framework", "pytorch"}, {"tp", "2"}})),
              Contains("no transformer blocks"));
   CHECK_THAT(refusal(images({{"framework", "megatron"}})), Contains("no transformer blocks"));

@@ -376,8 +376,8 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
     as_whole_model(words, training, config);
   }
   choose_kernels(words, training, versions.torch);
-  if (!training.parallelism) training.overlap = choose_overlap(words, config);
-  training.recipe = deepspeed::recipe_of(config);  // including flags about steps and overlap
+  if (!training.parallelism) training.overlap = choose_overlap(words, training.batch.gas, config);
+  training.recipe = deepspeed::recipe_of(config);  // with what flags say of steps and overlap
   training.recipe.projection = choose_projection(words, training.optimizer(), scenario.findings);
   find_of_optimizer(training, scenario.findings);
   choose_exchange(words, training, scenario.findings);
@@ -406,7 +406,9 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
 Overlap overlap_of(const TrainingPlan& training) {
   if (training.overlap == Overlap::ddp) return Overlap::ddp;
   if (training.parallelism && training.framework != FrameworkName::deepspeed)
-    return training.parallelism->framework.overlaps_gradients ? Overlap::ddp : Overlap::none;
+    return training.parallelism->framework.overlaps_gradients && !waits_for_sums(training)
+               ? Overlap::ddp
+               : Overlap::none;
   return overlaps_reduction(training) ? Overlap::zero : Overlap::none;
 }
 

@@ -134,6 +134,12 @@ bool overlaps_reduction(const TrainingPlan& training) {
          (training.wrapper() == Wrapper::zero && training.recipe.zero.overlap);
 }
 
+bool waits_for_sums(const TrainingPlan& training) {
+  const Framework& framework =
+      training.parallelism ? training.parallelism->framework : framework_of(training.framework);
+  return framework.reduces_sums && training.batch.gas > 1;
+}
+
 bool exchanges_momenta_in_hooks(const TrainingPlan& training, StepKind kind) {
   return compresses(kind) && training.exchange.is_overlapped() && training.data_parallel() > 1;
 }

@@ -45,7 +45,12 @@ GradientReduction gradient_reduction(const TrainingPlan& training);
 // Whether the reduction overlaps the backward pass, at least that of the last micro batch.
 bool overlaps_reduction(const TrainingPlan& training);
 
-// Whether a step of this kind exchanges momenta bucket by bucket during the backward pass.
+// Whether the framework reduces the sums of several micro batches after the last one's pass
+// (Framework::reduces_sums), and there are several.
+bool waits_for_sums(const TrainingPlan& training);
+
+// Whether the momenta of such a step are exchanged in buckets, as the backward pass makes
+// gradients.
 bool exchanges_momenta_in_hooks(const TrainingPlan& training, StepKind kind);
 
 // Returns the elements at which a bucket closes, with Overlap::ddp or in a layout's framework.
