@@ -38,8 +38,8 @@ Traffic traffic_of(const OuterExchange& exchange, Via via, std::size_t sites) {
   if (sites < 2) return {};
   const double others = static_cast<double>(sites) - 1;
   const Bytes payload(exchange.weights * exchange.codec.bits / 8 / exchange.fragments);
-  if (exchange.decoupled) return {payload, payload, 2};
   if (via == Via::store) return {payload, payload * others, 2, false};
+  if (exchange.decoupled) return {payload, payload, 2};
   if (!exchange.codec.sums) return {payload * others, payload * others, others / 2};
   const Bytes ring = payload * (2 * others / static_cast<double>(sites));
   return {ring, ring, others};
@@ -58,33 +58,31 @@ Duration transfer_over(const Traffic& traffic, const SiteLink& link, std::size_t
   return latency + (traffic.at_once ? std::max(out, in) : out + in);
 }
 
-// Transfer over a pair that carries `volume` of a fragment.
-Duration over_pair(const SitePair& pair, const SiteGroup& group, Bytes volume, double round_trips,
-                   std::size_t sites) {
-  const SiteLink& link = group.sites[pair.a].link;
-  return volume / pair.rate.value + slowest_trip(pair.rtt.value, link, sites).scaled(round_trips);
+// The slowest transfer over those pairs that are used, each with `volume`.
+template <typename IsUsed>
+Duration slowest_pair(const SiteGroup& group, Bytes volume, double round_trips, IsUsed is_used) {
+  Duration time;
+  for (const SitePair& pair : group.pairs) {
+    if (!is_used(pair)) continue;
+    const SiteLink& link = group.sites[pair.a].link;
+    const Duration trip = slowest_trip(pair.rtt.value, link, group.sites.size());
+    time = std::max(time, volume / pair.rate.value + trip.scaled(round_trips));
+  }
+  return time;
 }
 
-// Slowest of the pairs, except those that the best ring avoids.
+// Transfer over the pairs of a gather, or of the best ring.
 Duration over_pairs(const SiteGroup& group, std::vector<std::size_t> members,
                     const Traffic& traffic, const OuterExchange& exchange) {
   const std::size_t sites = members.size();
   if (group.pairs.empty() || sites < 2 || exchange.decoupled) return {};
-  const auto others = static_cast<double>(sites - 1);
-  const Bytes volume = exchange.codec.sums ? traffic.sent : traffic.sent / others;
   std::ranges::sort(members);
-  const auto slowest = [&](auto is_used) {
-    Duration time;
-    for (const SitePair& pair : group.pairs)
-      if (is_used(pair))
-        time = std::max(time, over_pair(pair, group, volume, traffic.round_trips, sites));
-    return time;
-  };
   const auto is_member = [&](std::size_t site) {
     return std::ranges::binary_search(members, site);
   };
   if (!exchange.codec.sums)
-    return slowest([&](const SitePair& p) { return is_member(p.a) && is_member(p.b); });
+    return slowest_pair(group, traffic.sent / static_cast<double>(sites - 1), traffic.round_trips,
+                        [&](const SitePair& p) { return is_member(p.a) && is_member(p.b); });
   const auto in_ring = [&](const SitePair& pair) {
     for (std::size_t i = 0; i < sites; ++i)
       if (std::minmax(members[i], members[(i + 1) % sites]) == std::minmax(pair.a, pair.b))
@@ -92,9 +90,9 @@ Duration over_pairs(const SiteGroup& group, std::vector<std::size_t> members,
     return false;
   };
   constexpr std::size_t most_ordered = 8;  // 5,040 rings
-  Duration best = slowest(in_ring);
+  Duration best = slowest_pair(group, traffic.sent, traffic.round_trips, in_ring);
   while (sites <= most_ordered && std::next_permutation(members.begin() + 1, members.end()))
-    best = std::min(best, slowest(in_ring));
+    best = std::min(best, slowest_pair(group, traffic.sent, traffic.round_trips, in_ring));
   return best;
 }
 
@@ -139,10 +137,14 @@ std::vector<std::size_t> waited_for(std::span<const Duration> steps,
   return order;
 }
 
-// A round of a decoupled site.
-Duration time_alone(const Traffic& traffic, const SiteLink& link, Duration step,
+// A round of decoupled site `i`, with the syncer behind the slowest of its pairs.
+Duration time_alone(const Traffic& traffic, const SiteGroup& group, std::size_t i, Duration step,
                     const OuterExchange& exchange) {
-  const Duration transfer = transfer_over(traffic, link, 2);
+  const Duration over_its_pairs =
+      slowest_pair(group, traffic.sent, traffic.round_trips,
+                   [&](const SitePair& pair) { return pair.a == i || pair.b == i; });
+  const Duration transfer =
+      std::max(over_its_pairs, transfer_over(traffic, group.sites[i].link, 2));
   return step * exchange.every + Duration::seconds(exposed_s(transfer.s(), step.s(), exchange));
 }
 
@@ -220,7 +222,7 @@ OuterRound outer_round(const SiteGroup& group, std::span<const Duration> steps,
   round.times.assign(steps.size(), round.time());
   if (exchange.decoupled)
     for (std::size_t i = 0; i < steps.size(); ++i)
-      round.times[i] = time_alone(traffic, group.sites[i].link, steps[i], exchange);
+      round.times[i] = time_alone(traffic, group, i, steps[i], exchange);
   add_membership(group, exchange, round);
   double busy = 0, gpus = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {

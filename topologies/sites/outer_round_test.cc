@@ -200,6 +200,20 @@ TEST_CASE("outer round: decoupled sites are slow and fail on their own") {
         Approx((3 / 2. + 1) / 4 / (1 + 0.55)).epsilon(1e-3));
 }
 
+TEST_CASE("outer round: decoupled sites wait for their slowest pair, and for a store") {
+  SiteGroup group = sites_of(3, 1e9, 1e9);
+  OuterExchange exchange = exchange_of("int8", 100);
+  exchange.decoupled = true;
+  group.pairs = {{0, 1, {Bandwidth(1e8), {}}, {}}};
+  const OuterRound round = round_of(group, exchange);
+  // 1 GB in a second, over the pair in ten.
+  CHECK(round.times[0].s() == Approx(110));
+  CHECK(round.times[1].s() == Approx(110));
+  CHECK(round.times[2].s() == Approx(101));
+  // A store merges nothing: each downloads two payloads behind its own upload.
+  CHECK(round_of(sites_of(3, 1e9, 1e9, {}, Via::store), exchange).times[0].s() == Approx(103));
+}
+
 TEST_CASE("outer round: a slow pair is avoided by a ring, not by a gather") {
   SiteGroup group = sites_of(4, 1e9, 1e9);
   const OuterExchange ring = exchange_of("int8", 100), gather = exchange_of("e3m0", 100);
