@@ -41,13 +41,14 @@ AdvisedMethod advised(const OuterMethod& method, const SiteForecast& forecast) {
   result.method = method;
   const OuterExchange published = exchange_of(method.choice, forecast);
   result.round = round_with(forecast, published);
-  const Duration last = forecast.sites[result.round.members.back()].step;
-  result.for_95_percent = bandwidth_for(enough_for_compute, forecast.group, last, published);
+  const Duration step = forecast.sites[result.round.pace].step;
+  result.for_95_percent = bandwidth_for(enough_for_compute, forecast.group, step, published);
   OuterRound used = result.round;
   for (const int every : tried_steps) {
+    if (every > 1 && method.choice.every == 1) break;  // data parallelism has no other H
     const OuterRound round =
         round_with(forecast, exchange_of(with_steps(method.choice, every), forecast));
-    if (round.compute / round.time() < enough_for_compute) continue;
+    if (round.kept < enough_for_compute) continue;
     result.fewest_steps = every;
     used = round;
     break;
@@ -75,7 +76,7 @@ std::string advice_answer(const SiteAdvice& advice) {
     return "No method keeps communication below 5 % with 1,000 steps between exchanges or fewer.\n";
   const AdvisedMethod& best = advice.methods[*advice.best];
   return fmt::format(
-      "{} ({}) every {}: {:.1f} % of the GPUs' time enters the model,\n"
+      "{} ({}) every {}: {:.1f} % of the GPUs' time is used,\n"
       "{} samples/s; egress {} a day, {} USD.\nNo method keeps communication below 5 % with fewer "
       "steps.\n",
       best.method.name, best.method.choice.codec, counted(*best.fewest_steps, "step"),
@@ -85,8 +86,7 @@ std::string advice_answer(const SiteAdvice& advice) {
 
 std::string method_line(const SiteAdvice& advice, const AdvisedMethod& row) {
   return fmt::format("{:<11} {:<9} {:>5} {:>8.1f} {:>14} {:>8} {:>11} {:>7}\n", row.method.name,
-                     row.method.choice.codec, row.method.choice.every,
-                     100 * (row.round.compute / row.round.time()),
+                     row.method.choice.codec, row.method.choice.every, 100 * row.round.kept,
                      row.for_95_percent ? to_text_bits(*row.for_95_percent) : "-",
                      row.fewest_steps ? std::to_string(*row.fewest_steps) : "-",
                      to_text(Bytes(row.egress_per_day)), usd_text(advice, row));

@@ -79,7 +79,7 @@ void add_options(SiteForecast& forecast) {
       option.exchange.fragments = std::min(every, option.exchange.fragments);
       option.round = round_at(forecast, &SiteStep::step, option.exchange);
       // Slow sites cost the same at any number of steps.
-      const bool keeps = option.round.compute / option.round.time() >= enough_for_compute;
+      const bool keeps = option.round.kept >= enough_for_compute;
       if (codec.name == forecast.exchange.codec.name && keeps && !forecast.fewest_steps)
         forecast.fewest_steps = every;
       forecast.options.push_back(std::move(option));
@@ -125,9 +125,9 @@ void add_totals(SiteForecast& forecast) {
   if (forecast.group.usd_per_gb)
     forecast.egress_usd = static_cast<double>(forecast.run_steps) / forecast.exchange.every *
                           forecast.egress.value() * 1e-9 * forecast.group.usd_per_gb->value;
-  const Duration last = forecast.sites[round.members.back()].step;
+  const Duration step = forecast.sites[round.pace].step;
   forecast.for_95_percent =
-      bandwidth_for(enough_for_compute, forecast.group, last, forecast.exchange);
+      bandwidth_for(enough_for_compute, forecast.group, step, forecast.exchange);
 }
 
 }  // namespace

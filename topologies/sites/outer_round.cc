@@ -223,6 +223,8 @@ OuterRound outer_round(const SiteGroup& group, std::span<const Duration> steps,
   if (exchange.decoupled)
     for (std::size_t i = 0; i < steps.size(); ++i)
       round.times[i] = time_alone(traffic, group, i, steps[i], exchange);
+  round.pace = exchange.decoupled ? members.front() : members.back();
+  round.kept = steps[round.pace].s() * exchange.every / round.times[round.pace].s();
   add_membership(group, exchange, round);
   double busy = 0, gpus = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {

@@ -92,6 +92,8 @@ struct OuterRound {
   std::vector<double> work;          // of each site: share of its rounds that enters the model
   std::vector<Duration> times;       // of each site: from one of its rounds to the next
   Expected training;                 // sites that train at a moment
+  std::size_t pace = 0;              // the site that the links must keep up with
+  double kept = 1;                   // share of its time that the exchange leaves
   double up_share = 1;               // of the time, without failures and what they undo
   double utilisation = 1;            // includes it
 };
