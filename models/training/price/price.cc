@@ -383,7 +383,7 @@ class Pricer {
           interpolate(measured->elements, measured->time_us, work.elements));
     }
     if (update && sources_ != nullptr)
-      read_adam_kernels(training_.kernels, cluster_.stack, *sources_);
+      read_update_kernels(training_.kernels, training_.framework, cluster_.stack, *sources_);
     if (!update && sources_ != nullptr)
       note("compression_kernels", compression_kernels_from(training_.kernels, training_.exchange));
     const Sourced<double>& scale = cluster_.stack.optimizer_scale;

@@ -32,12 +32,17 @@ void read_rates(const RateTimes& times, const GpuRates& rates, CostSources& sour
   read(Rate::start, "kernel_start", rates.kernel_start.provenance);
 }
 
-void read_adam_kernels(Kernels kernels, const StackSpec& stack, CostSources& sources) {
+void read_update_kernels(Kernels kernels, FrameworkName framework, const StackSpec& stack,
+                         CostSources& sources) {
   if (kernels == Kernels::unfused_adam && stack.unfused_adam)
     sources.read("unfused_adam", stack.unfused_adam_from);
+  else if (kernels == Kernels::unfused_adam && framework == FrameworkName::tensorflow)
+    sources.read("unfused_update",
+                 {Kind::assumed,
+                  "NVIDIA DeepLearningExamples, TensorFlow BERT, optimization.py: "
+                  "operation by operation, of which XLA fuses none"});
   else if (kernels == Kernels::unfused_adam)
-    sources.read("unfused_adam",
-                 {Kind::published, "PyTorch before 2.0 (torch/optim/adamw.py), TensorFlow"});
+    sources.read("unfused_adam", {Kind::published, "PyTorch before 2.0 (torch/optim/adamw.py)"});
   else if (kernels == Kernels::foreach_adam)
     sources.read("foreach_adam", {Kind::published, "PyTorch from 2.0 on (torch/optim/adamw.py)"});
 }

@@ -4,6 +4,7 @@
 
 #include "models/device/gpu_rates.h"
 #include "models/training/plan/exchange.h"
+#include "models/training/plan/framework.h"
 #include "models/training/plan/optimizer_cost.h"
 #include "models/training/price/cost_source.h"
 
@@ -17,8 +18,10 @@ void read_rates(const RateTimes& times, const GpuRates& rates, CostSources& sour
 std::string peak_name(MatrixFormat format);
 std::string share_name(MatrixFormat format);
 
-// Reads the source of Adam's kernels if they are neither DeepSpeed's nor fused.
-void read_adam_kernels(Kernels kernels, const StackSpec& stack, CostSources& sources);
+// Notes the source of an update's kernels if they are neither DeepSpeed's nor fused. That XLA fuses
+// none of TensorFlow's is assumed.
+void read_update_kernels(Kernels kernels, FrameworkName framework, const StackSpec& stack,
+                         CostSources& sources);
 
 // Returns the source of the times of compression kernels that were not measured.
 Provenance compression_kernels_from(Kernels kernels, const Exchange& exchange);
