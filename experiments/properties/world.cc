@@ -134,6 +134,7 @@ void draw_exchange(WhatIf& world, Dice& dice) {
                                        "neighbours:ring / two-level / overlapped",
                                        "chunktopk:64 / every 8 / nodes",
                                        "dctsign:32",
+                                       "lossless:67%",
                                        "topk:1% / store",
                                        "int8 / relay",
                                        "int4+ef / every 8 / nodes / fragments 2 / overlap 2",

@@ -35,6 +35,11 @@ ChunkMessage encode(ChunkCode code, std::span<const float> c, std::size_t kept);
 std::vector<float> decode(ChunkCode code, const ChunkMessage& message, std::size_t elements,
                           std::size_t kept);
 
+// bf16 without loss, in blocks of 512: the largest exponent in 8 bits and the width w of the
+// others' distance to it in 4; of each value sign and mantissa in 8 bits and that distance in w.
+ChunkMessage encode_lossless(std::span<const std::uint16_t> values);
+std::vector<std::uint16_t> decode_lossless(const ChunkMessage& message, std::size_t elements);
+
 // B becomes D B D', or back; 64 x 64, in double.
 void cosine_transform(std::span<double> block, bool back);
 

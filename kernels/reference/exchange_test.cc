@@ -110,6 +110,21 @@ TEST_CASE("signs of cosines: an orthonormal transform, and what one coefficient 
   for (std::size_t e = 0; e < 4096; e += 61) CHECK(sent[e] == Approx(c[e]).margin(1e-6));
 }
 
+TEST_CASE("bf16 without loss: every bit comes back, in the bytes that blocks take") {
+  std::vector<std::uint16_t> values(1000);
+  for (std::size_t e = 0; e < values.size(); ++e)
+    values[e] = static_cast<std::uint16_t>(e * 40503u);
+  values[1] = 0x7fc0, values[2] = 0xff80, values[3] = 0;  // NaN, -inf, 0
+  CHECK(decode_lossless(encode_lossless(values), values.size()) == values);
+  // 512 of exponents 120 to 123, then 3 of one exponent: 512 (8 + 2), 3 (8 + 0), 12 bits a block.
+  values.resize(515);
+  for (std::size_t e = 0; e < 515; ++e)
+    values[e] = static_cast<std::uint16_t>((e < 512 ? 120 + e % 4 : 90) << 7 | e % 128);
+  const ChunkMessage message = encode_lossless(values);
+  CHECK(message.size() == (2 * 12 + 512 * 10 + 3 * 8 + 7) / 8);
+  CHECK(decode_lossless(message, values.size()) == values);
+}
+
 TEST_CASE("an outer step wants as many means as anchors, and velocities where there is momentum") {
   Values anchor{4, 4}, velocity(2);
   const Values mean{3, 2};

@@ -48,4 +48,18 @@ void write_chunked(ExchangeParts& parts) {
                 parts.tensors_);
 }
 
+void write_lossless(ExchangeParts& parts) {
+  const double element = parts.of_.bytes, elements = parts.elements_, ranks = parts.group_.ranks;
+  const double bytes = parts.exchange_.parameter * element * elements;
+  const Passes coding{3 * element, 2, 0, 0, 0, {}, 2 * element};
+  parts.kernels("encode", Category::compress, coding, elements, 1);
+  parts.send("all_to_all codes", Op::all_to_all, bytes);
+  parts.kernels("decode", Category::decompress, coding, elements, 1);
+  parts.kernels("sum", Category::compress, {element + 4 / ranks, 1, 0, 0, 0}, elements, 1);
+  if (parts.of_.shared) return;
+  parts.kernels("encode sums", Category::compress, coding, elements / ranks, 1);
+  parts.send("all_gather codes of sums", Op::all_gather, bytes);
+  parts.kernels("decode sums", Category::decompress, coding, elements, 1);
+}
+
 }  // namespace lambcast

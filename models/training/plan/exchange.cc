@@ -49,6 +49,7 @@ constexpr Form forms[] = {
     {"randomk", ExchangeKind::randomk, Takes::share, 4, ExchangePattern::flat},
     {"chunktopk", ExchangeKind::chunk_topk, Takes::of_chunk, 4},
     {"dctsign", ExchangeKind::dct_sign, Takes::of_chunk, 4},
+    {"lossless", ExchangeKind::lossless, Takes::share, 0},
     {"local", ExchangeKind::local, Takes::whole, 8},
     {"localsgd", ExchangeKind::local_sgd, Takes::whole, 0},
     {"neighbours:ring", ExchangeKind::neighbour_ring, Takes::nothing, 0,
@@ -59,7 +60,7 @@ constexpr Form forms[] = {
 constexpr const char* allowed =
     "all_reduce, fp16, bf16, onebit, fp8, fp8:e5m2, int8, int4, qgz, qgz:int8, loco, loco:int8, "
     "sdp4bit, powersgd:RANK, powersgd:RANK:ITERATIONS, topk:SHARE%, randomk:SHARE%, "
-    "chunktopk:KEPT and dctsign:KEPT of each 4096, local:STEPS, "
+    "chunktopk:KEPT and dctsign:KEPT of each 4096, lossless:SHARE%, local:STEPS, "
     "local:STEPS:SITE, localsgd:STEPS, localsgd:STEPS:SITE, neighbours:ring, "
     "neighbours:exponential; whole numbers from 1 to 65536; behind any of them / flat, two-level, "
     "sharded, relay or store, / after or overlapped, or / every STEPS with / ranks, nodes or "

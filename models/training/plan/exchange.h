@@ -41,6 +41,7 @@ struct Exchange {
     randomk,
     chunk_topk,
     dct_sign,
+    lossless,
     local,
     local_sgd,
     neighbour_ring,

@@ -30,6 +30,7 @@ TEST_CASE("exchange: as it is written, and back") {
                            "randomk:0.1%",
                            "chunktopk:64",
                            "dctsign:32",
+                           "lossless:67%",
                            "chunktopk:64 / two-level / every 30 / nodes",
                            "local:16",
                            "localsgd:16",

@@ -88,6 +88,8 @@ double exchange_workspace_bytes(const TrainingPlan& training, const AveragedGrad
     case ExchangeKind::dct_sign:
       return fp32 * all +
              (gradients.ranks.ranks + 1) * chunked_message_bytes(training.exchange, all);
+    case ExchangeKind::lossless:
+      return (2 + others) * training.exchange.parameter * gradients.bytes * all;
     case ExchangeKind::all_reduce:
     case ExchangeKind::local:
     case ExchangeKind::local_sgd:

@@ -14,6 +14,7 @@
 //                                          16 k + K/64 + 0.27 MB
 //   randomk                                4 K + 8 k                 4 K + 8 k
 //   chunktopk, dctsign, of messages of M   4 K + M (n + 1)           the same
+//   lossless:SHARE, gradients of b bytes   2 SHARE b K               the same
 //   others                                 none: weights are averaged where they lie
 //
 // Buffers of kernels/ are allocated once. PyTorch's allocator is assumed to find no free block of

@@ -45,6 +45,7 @@ TEST_CASE(
         {"topk:1%", 4 * all + 8 * kept * (n + 1) + 16 * kept + all / 64 + 0.27e6,
          8 * all + 8 * kept * (n + 1)},
         {"randomk:1%", 4 * all + 8 * kept, 4 * all + 8 * kept},
+        {"lossless:50%", 2 * all, 2 * all},
         {"chunktopk:64", (4 + 9 * 0.21875 / 8) * all, (4 + 9 * 0.21875 / 8) * all}}) {
     INFO(row.exchange);
     CHECK(workspace(row.exchange, Kernels::fused) == Approx(row.fused));

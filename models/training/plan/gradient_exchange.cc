@@ -86,6 +86,9 @@ class Writer : ExchangeParts {
       case ExchangeKind::dct_sign:
         write_chunked(*this);
         break;
+      case ExchangeKind::lossless:
+        write_lossless(*this);
+        break;
       case ExchangeKind::local:
       case ExchangeKind::local_sgd:
         meet();

@@ -31,6 +31,8 @@
 //   randomk:SHARE all_reduce of SHARE K values, indices from a seed; error feedback
 //   chunktopk:K,  messages of K values from each chunk of 4,096 (chunked_exchange.h)
 //   dctsign:K
+//   lossless:     the bits of all values in SHARE of their bytes, which depends on the values: bf16
+//   SHARE         0.67, fp16 0.85 (DietGPU's README); all_to_all, sum, all_gather of SHARE b K
 //   local:H       nothing for H - 1 steps, then weights averaged by an outer optimizer (DiLoCo,
 //                 arXiv:2311.08105). With fp16, and bf16 in its wrapper, ranks still exchange a
 //                 byte for overflow in each step: DeepSpeed does if its backward pass sums no

@@ -39,7 +39,8 @@ TEST_CASE(
 
 TEST_CASE("exchange: bytes kept per element, by exchange") {
   CHECK(kept("topk:1%", 8) == 4);
-  CHECK(kept("local:16", 8) == 8);  // the common starting weights, and the outer momentum
+  CHECK(kept("lossless:50%", 8) == 0);
+  CHECK(kept("local:16", 8) == 8);  // weights that all left from, and the outer momentum
   CHECK(kept("localsgd:16", 8) == 0);
   CHECK(kept("qgz:int8", 8) == 0);
   CHECK(kept("int4:owed", 8) == 4 + 4. / 8);
@@ -143,6 +144,7 @@ TEST_CASE("exchange: the bytes on the wire match the closed forms") {
         Approx(static_cast<double>(chunked_bytes(ChunkCode::largest, all, 64, 32))));
   CHECK(wire_bytes("dctsign:4") ==
         Approx(static_cast<double>(chunked_bytes(ChunkCode::cosines, all, 4, 32))));
+  CHECK(wire_bytes("lossless:50%") == Approx(2 * 31. / 32 * static_cast<double>(all)));  // of fp16
   CHECK(wire_bytes("fp8:e5m2") == wire_bytes("fp8"));
   CHECK(wire_bytes("localsgd:16") == wire_bytes("local:16"));
   // Each further iteration sends the factors once more.
