@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every #include points down: folders are layers, and a file includes only from its own layer and
-# from lower ones.
+# from lower ones. The files that the map and the guides name exist.
 #
 #   includes_test.sh ROOT            checks the sources below ROOT
 #   includes_test.sh ROOT --canary   plants an include that points up in a copy, which must be found
@@ -105,4 +105,12 @@ wrong=$(check "$root" 2>"$seen")
 [ -z "$wrong" ] || { echo "$wrong"; exit 1; }
 count=$(awk '{sum += $1} END {print sum + 0}' "$seen")
 [ "$count" -ge 500 ] || { echo "FAILED: only $count includes seen"; exit 1; }
-echo "$count includes point down"
+named=0
+for document in tools/manual/architecture.md .github/CONTRIBUTING.md; do
+  while IFS= read -r path; do
+    [ -e "$root/$path" ] || { echo "FAILED: $document names $path, which is not there"; exit 1; }
+    named=$((named + 1))
+  done < <(grep -oE '`(sim|kernels|topologies|models|experiments|validate|tools)/[a-zA-Z0-9_./-]+`' "$root/$document" | tr -d '`' | grep -v NAME)
+done
+[ "$named" -ge 40 ] || { echo "FAILED: the map and the guides name only $named files"; exit 1; }
+echo "$count includes point down; $named files that the map and the guides name exist"

@@ -1,5 +1,6 @@
 // Verdict on whether compression pays, for one run and for many: used by `advise`, `simulate`,
-// `sweep`, `compare` and the first screen of a report.
+// `sweep`, `compare` and the first screen of a report. Labels are here; the sentences around them
+// are written by these commands (experiments/advise/advice_verdict.h).
 //
 // A speed-up over the plain optimizer comes with an interval (models/training/run/error_source.h).
 // It pays, or does not, if the whole interval is on one side of 1. Otherwise it is not certain, and
