@@ -38,11 +38,11 @@ grep -q '^lambcast: none of [0-9]* layouts runs$' err || fail "no word of it: $(
 # 70B on 128 GPUs with 100 Gbit/s Ethernet, with and without compression, as in the manual
 asked=(plan --model llama2-70b --cluster commodity-100gbe --gpus 128 --global-batch 512 --framework megatron --precision bf16)
 expect 0 '^Fastest of .*: cp 2, pp 32 .*, dp 2, .* recompute full: 79[0-9]{3}\.' "$lambcast" "${asked[@]}"
-grep -qE '^ 1 +bubble .* no \(memory\) +1\.01x$' out || fail "not as the manual has it: $(cat out)"
+grep -qE '^ 1 +bubble .* no \(memory\) +1\.01x 1\.00 to 1\.[0-9]*$' out || fail "not as the manual has it: $(cat out)"
 grep -q '^no layout with several replicas runs with onebit_adam' out || fail "not as the manual has it: $(cat out)"
 expect 0 ': tp 2 and sequence, cp 2, pp 16 in 5 chunks, dp 2, .* 64[0-9]{3}\.' "$lambcast" "${asked[@]}" --device a100-80g
-grep -qE '^ 1 +layers .* 1\.03x$' out || fail "not as the manual has it: $(cat out)"
-grep -q '^best with onebit_adam: .* 0\.79x as fast as the best with adam' out || fail "not as the manual has it: $(cat out)"
+grep -qE '^ 1 +layers .* 1\.03x 0\.99 to 1\.[0-9]*$' out || fail "not as the manual has it: $(cat out)"
+grep -q '^best with onebit_adam: .* 0\.79x (0\.75 to 0\.85x) as fast as the best with adam' out || fail "not as the manual has it: $(cat out)"
 
 # A run without a layout that only a layout makes fit
 expect 0 'the model divided fits: --zero-stage 3 --recompute full \(.*, or --tp 8 ' "$lambcast" simulate --model gpt3-175b \
@@ -55,7 +55,7 @@ END
 on=(--cluster dgx-a100-80g --gpus 16)
 expect 0 '^gpt2 with adam on dgx-a100-80g' "$lambcast" simulate --model gpt2.json "${on[@]}" --optimizer adam \
   --micro-batch 4 --global-batch 64
-grep -q 'sequences of 1024 tokens are forecast' out || fail "no word of the length: $(cat out)"
+grep -q 'assumed: 1024 tokens' out || fail "no word of the length: $(cat out)"
 sed 's/n_layer/n_layers/' gpt2.json >slip.json
 expect 2 "slip.json:1: n_layers: unknown key, did you mean 'n_layer'" "$lambcast" simulate --model slip.json \
   "${on[@]}" --optimizer adam --micro-batch 4 --global-batch 64

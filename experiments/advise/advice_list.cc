@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/advise/advice_output.h"
+#include "experiments/output/cell.h"
 #include "experiments/output/flat_key.h"
 #include "experiments/output/forecast_output.h"
 #include "experiments/output/measure_first.h"
@@ -157,6 +158,28 @@ std::string break_even_text(const std::optional<BreakEven>& at) {
   return at->at ? to_text_bits(*at->at) : std::string("none");
 }
 
+// The compressed run of each point and its cost, with DeepSpeed's kernels or those of the question.
+std::string run_table(const AdviceList& list, const std::vector<std::size_t>& widths) {
+  std::string out = "\n";
+  for (std::size_t a = 0; a < list.axes.size(); ++a)
+    out += fmt::format("{:<{}} ", list.axes[a].first, widths[a]);
+  out += fmt::format("{:>9} {:>20} {:>8} {:>16}\n", "run", "within", "USD", "within");
+  for (const AdvicePoint& point : list.points) {
+    if (!point.advice) continue;
+    for (std::size_t a = 0; a < list.axes.size(); ++a)
+      out += fmt::format("{:<{}} ", point.varied[a], widths[a]);
+    const RunForecast& run = point.advice->answer.forecast().run;
+    out += fmt::format("{:>9} {:>20}", time_cell(run.time_s),
+                       time_range(run.time_s, run.time_low_s, run.time_high_s));
+    out += run.cost_usd
+               ? fmt::format(" {:>8} {:>16}\n", usd_cell(*run.cost_usd),
+                             fmt::format("{} to {}", usd_cell(*run.cost_at(run.time_low_s)),
+                                         usd_cell(*run.cost_at(run.time_high_s))))
+               : fmt::format(" {:>8}\n", "-");
+  }
+  return out;
+}
+
 }  // namespace
 
 AdviceList advise_all(const WhatIf& what_if, const std::vector<Axis>& axes, Catalog& catalog) {
@@ -201,7 +224,7 @@ std::string advice_list_text(const AdviceList& list) {
                        point.advice->fused ? speedup_text(*point.advice->fused) : "-",
                        break_even_text(answer.break_even));
   }
-  return out +
+  return out + run_table(list, widths) +
          "\nspeed-up: of the run, and its interval. stops paying: above this bandwidth of the NIC "
          "(none: there is no such).\n";
 }
@@ -229,6 +252,10 @@ std::string advice_list_csv(const AdviceList& list) {
   for (const char* column : {"kernels", "verdict", "speedup", "speedup_low", "speedup_high",
                              "backend", "break_even_Gbps", "measure_first", "status"})
     header.emplace_back(column);
+  const std::size_t status = header.size() - 1;
+  for (const char* column :
+       {"run_time_s", "run_time_low_s", "run_time_high_s", "cost_usd", "verdict_words"})
+    header.emplace_back(column);
   std::string out = csv::row(header) + "\n";
   const auto add = [&](const AdvicePoint& point, const Answer& answer) {
     std::vector<std::string> row = point.varied;
@@ -244,6 +271,11 @@ std::string advice_list_csv(const AdviceList& list) {
                                                   : measurement_for(speedup.shares.front().source,
                                                                     answer.scenario.training),
                            "ok"});
+    const RunForecast& run = answer.forecast().run;
+    row.insert(
+        row.end(),
+        {csv::number(run.time_s), csv::number(run.time_low_s), csv::number(run.time_high_s),
+         run.cost_usd ? csv::number(*run.cost_usd) : "", std::string(words_of(answer.verdict()))});
     out += csv::row(row) + "\n";
   };
   for (const AdvicePoint& point : list.points) {
@@ -254,7 +286,7 @@ std::string advice_list_csv(const AdviceList& list) {
     }
     std::vector<std::string> row = point.varied;
     row.resize(header.size());
-    row.back() = "infeasible: " + point.refused;
+    row[status] = "infeasible: " + point.refused;
     out += csv::row(row) + "\n";
   }
   return out;

@@ -75,18 +75,25 @@ std::string judgement_text(const Advice& advice, const Answer& answer,
   return out;
 }
 
+std::string range_cell(const RatioInterval& ratio) {
+  return fmt::format("{:.2f} to {:.2f}", ratio.low, ratio.high);
+}
+
 std::string table_of(const Answer& answer, const Answer* first = nullptr) {
   // If the answer compares two changes, the table shows the gain of both together.
   const std::string against =
       answer.plain_gains() ? fmt::format(", speed-ups against {}", answer.against) : "";
-  std::string out =
-      fmt::format("{} kernels{}\n{:<18} {:>10} {:>9} {:>15} {:>10} {:>5}\n", whose_kernels(answer),
-                  against, "backend", "run", "speed-up", "within", "memory", "fits");
-  for (const BackendAdvice& backend : answer.backends)
-    out +=
-        fmt::format("{:<18} {:>10} {:>8.2f}x {:>6.2f} to {:<5.2f} {:>10} {:>5}\n", backend.backend,
-                    time_cell(backend.time_s), backend.speedup.value, backend.speedup.low,
-                    backend.speedup.high, bytes_cell(backend.peak), backend.fits ? "yes" : "no");
+  std::string out = fmt::format("{} kernels{}\n{:<17} {:>8} {:>14} {:>8} {:>12} {:>9} {:>4}\n",
+                                whose_kernels(answer), against, "backend", "run", "within",
+                                "speed-up", "within", "memory", "fits");
+  for (const BackendAdvice& backend : answer.backends) {
+    const std::string range = time_range(backend.time_s, backend.forecast.run.time_low_s,
+                                         backend.forecast.run.time_high_s);
+    out += fmt::format("{:<17} {:>8} {:>14} {:>7.2f}x {:>12} {:>9} {:>4}\n", backend.backend,
+                       time_cell(backend.time_s), range.substr(0, range.rfind(' ')),
+                       backend.speedup.value, range_cell(backend.speedup), bytes_cell(backend.peak),
+                       backend.fits ? "yes" : "no");
+  }
   if (first != nullptr && answer.refused == first->refused) return out;
   for (const auto& [reason, backends] : answer.refused)
     out += fmt::format("{}: not here: {}\n", fmt::join(backends, ", "), reason);
@@ -96,7 +103,13 @@ std::string table_of(const Answer& answer, const Answer* first = nullptr) {
 std::string break_even_text(const ExchangeAdvice& advice) {
   if (!advice.pays) return "";
   if (advice.pays->at)
-    return fmt::format("{}{}", advice.pays->pays_above ? '>' : '<', to_text_bits(*advice.pays->at));
+    return fmt::format("{}{}", advice.pays->pays_above ? '>' : '<',
+                       number_cell(advice.pays->at->value() * 8e-9));
+  // Beyond what was searched, the row's own speed-up says which side of 1 it is on.
+  const bool pays_here = advice.speedup.value > 1;
+  if (advice.pays->up_to && pays_here != advice.pays->pays_at_any_bandwidth)
+    return fmt::format("{}{}", pays_here ? '>' : '<',
+                       number_cell(advice.pays->up_to->value() * 8e-9));
   return advice.pays->pays_at_any_bandwidth ? "any" : "none";
 }
 
@@ -152,19 +165,22 @@ std::string forms_text(const Advice& advice) {
 std::string exchanges_text(const Advice& advice) {
   constexpr std::size_t width = 15;
   std::string out = fmt::format(
-      "\n{:<{}} {:>8} {:>6} {:>7} {:>9} {:>6} {:>8}  {}\n{:<{}} {:>8} {:>6} {:>7} {:>9} {:>6} "
-      "{:>8}  {}\n",
-      "exchange", width, "sent", "coding", "step", "run", "faster", "memory", "pays where", "",
-      width, "a step", "(ms)", "(ms)", "", "", "a GPU", "NICs are");
+      "\n{:<{}} {:>8} {:>6} {:>6} {:>12} {:>8}  {}\n{:<{}} {:>8} {:>6} {:>6} {:>12} {:>8}  {}\n",
+      "exchange", width, "sent", "coding", "faster", "within", "memory", "pays at", "", width,
+      "a step", "(ms)", "", "", "a GPU", "Gbit/s of NICs");
   for (const ExchangeAdvice& of : advice.exchanges) {
     const std::string name = shown_name(of.name);
     if (of.refused.empty())
-      out += fmt::format("{:<{}} {:>8} {:>6} {:>7.1f} {:>9} {:>5.2f}x {:>8}  {}\n",
+      out += fmt::format("{:<{}} {:>8} {:>6} {:>5.2f}x {:>12} {:>8}  {}\n",
                          name.size() <= width ? name : fmt::format("{}\n{:{}}", name, "", width),
                          width, bytes_cell(Bytes(of.wire_bytes)), coding_cell(of.kernels_us),
-                         of.step_us * 1e-3, time_cell(of.run_s), of.speedup, bytes_cell(of.peak),
+                         of.speedup.value, range_cell(of.speedup), bytes_cell(of.peak),
                          of.fits ? break_even_text(of) : "DOES NOT FIT");
   }
+  out += fmt::format(
+      "faster: of the whole run; the errors of sending and coding are in its interval. memory: "
+      "within {:.0f} %.\n",
+      100 * memory_error);
   out += forms_text(advice);
   out += refused_exchanges(advice);
   if (std::ranges::any_of(advice.exchanges, [](const auto& of) { return !of.kernels_us; }))
@@ -173,6 +189,10 @@ std::string exchanges_text(const Advice& advice) {
                    "All but {} with {}; speed-ups are against {} with all_reduce. What fewer bits "
                    "cost in steps is not forecast.\n",
                    advice.optimizer, advice.baseline, advice.baseline);
+}
+
+Json gigabits(const std::optional<Bandwidth>& rate) {
+  return rate ? Json(rate->value() * 8e-9) : Json(nullptr);
 }
 
 Json exchanges_json(const Advice& advice) {
@@ -191,21 +211,22 @@ Json exchanges_json(const Advice& advice) {
          {"kernels_us", of.kernels_us ? Json(*of.kernels_us) : Json(nullptr)},
          {"step_time_us", of.step_us},
          {"run_time_s", of.run_s},
-         {"speedup_vs_baseline", of.speedup},
+         {"speedup_vs_baseline", of.speedup.value},
          {"peak_bytes_per_gpu", of.peak.value()},
          {"fits", of.fits},
          {"break_even_nic_bandwidth_Gbps", at ? Json(of.pays->at->value() * 8e-9) : Json(nullptr)},
          {"pays_above_it", at && of.pays->pays_above},
-         {"pays_at_any_bandwidth", of.pays && of.pays->pays_at_any_bandwidth}});
+         {"pays_at_any_bandwidth", of.pays && of.pays->pays_at_any_bandwidth},
+         {"break_even_searched_to_Gbps", gigabits(of.pays ? of.pays->up_to : std::nullopt)},
+         {"run_time_low_s", of.run_low_s},
+         {"run_time_high_s", of.run_high_s},
+         {"speedup_low", of.speedup.low},
+         {"speedup_high", of.speedup.high}});
   }
   return all;
 }
 
-Json gigabits(const std::optional<Bandwidth>& rate) {
-  return rate ? Json(rate->value() * 8e-9) : Json(nullptr);
-}
-
-// Formats the gain of compression and the gain of the other change.
+// The gain of compression and that of the change before it.
 Json plain_json(const Answer& answer) {
   if (!answer.plain) return nullptr;
   const PlainStep& plain = *answer.plain;
@@ -255,7 +276,9 @@ Json answer_json(const Advice& advice, const Answer& answer) {
                                 {"speedup_low", backend.speedup.low},
                                 {"speedup_high", backend.speedup.high},
                                 {"peak_bytes_per_gpu", backend.peak.value()},
-                                {"fits", backend.fits}});
+                                {"fits", backend.fits},
+                                {"run_time_low_s", backend.forecast.run.time_low_s},
+                                {"run_time_high_s", backend.forecast.run.time_high_s}});
   return json;
 }
 

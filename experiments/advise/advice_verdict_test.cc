@@ -57,6 +57,7 @@ TEST_CASE("advice: the gain of leaving ZeRO is not that of compression") {
   WhatIf asked = run_on("commodity-10gbe", "32");
   asked["grad_accum"] = "64";  // the exchange hardly matters, but the weight gathers do
   asked["zero_stage"] = "3";
+  asked["cluster.usd_per_gpu_hour"] = "2";
   asked["kernels"] = "deepspeed";
   const Advice advice = advise(asked, catalog);
   INFO(advice_text(advice));
@@ -78,6 +79,13 @@ TEST_CASE("advice: the gain of leaving ZeRO is not that of compression") {
   const AdviceList list = advise_all(asked, {{"seq_len", {"128"}}}, catalog);
   const csv::Table rows = csv::parse(advice_list_csv(list), "advice");
   CHECK(rows.number(0, "speedup") == Approx(answer.merit().value).epsilon(1e-9));
+  // What a run takes and costs is in a list as in one answer.
+  CHECK(rows.number(0, "run_time_s") == Approx(answer.forecast().run.time_s).epsilon(1e-9));
+  CHECK(rows.number(0, "run_time_low_s") < rows.number(0, "run_time_s"));
+  CHECK(rows.number(0, "run_time_s") < rows.number(0, "run_time_high_s"));
+  REQUIRE(answer.forecast().run.cost_usd);
+  CHECK(rows.number(0, "cost_usd") == Approx(*answer.forecast().run.cost_usd).epsilon(1e-9));
+  CHECK_THAT(advice_list_text(list), Contains("USD"));
 }
 
 TEST_CASE("advice: exchanges that ZeRO stage 3 refuses share one line by reason") {

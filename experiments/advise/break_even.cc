@@ -56,7 +56,9 @@ PayingBandwidth break_even(const WhatIf& what_if, Catalog& catalog, CollectiveCo
     const Scenario scenario = resolve(at_bandwidth(what_if, nic), catalog);
     return forecast(scenario.training, costs).run.speedup_vs_baseline;
   };
-  return break_even(speedup, break_even_level(speedup), fastest);
+  PayingBandwidth found = break_even(speedup, break_even_level(speedup), fastest);
+  if (fastest < Bandwidth(1e13 / 8)) found.up_to = fastest;
+  return found;
 }
 
 std::optional<Bandwidth> held_back_beyond(const WhatIf& asked, bool plain, NicLimit limit,

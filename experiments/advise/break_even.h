@@ -13,9 +13,10 @@
 namespace lambcast {
 
 struct PayingBandwidth {
-  std::optional<Bandwidth> at;         // absent if there is none between 100 Mbit/s and 10 Tbit/s
-  bool pays_above = false;             // else it pays below
-  bool pays_at_any_bandwidth = false;  // meaningful only if `at` is absent
+  std::optional<Bandwidth> at;          // nothing: none between 100 Mbit/s and 10 Tbit/s
+  bool pays_above = false;              // else below
+  bool pays_at_any_bandwidth = false;   // meaningful without one
+  std::optional<Bandwidth> up_to = {};  // if a limit other than the NIC's ended the search there
 };
 
 using SpeedupAt = std::function<double(Bandwidth)>;

@@ -26,7 +26,9 @@ ExchangeAdvice exchange_advice_of(std::string name, const Forecast& forecast) {
   advice.kernels_us = step.parts[PartGroup::compression];
   advice.step_us = step.time_us;
   advice.run_s = forecast.run.time_s;
-  advice.speedup = forecast.run.speedup_vs_baseline;
+  advice.run_low_s = forecast.run.time_low_s;
+  advice.run_high_s = forecast.run.time_high_s;
+  if (forecast.run.speedup) advice.speedup = *forecast.run.speedup;
   advice.peak = forecast.memory.peak;
   advice.fits = forecast.memory.fits;
   return advice;

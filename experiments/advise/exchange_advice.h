@@ -10,6 +10,7 @@
 #include "experiments/advise/break_even.h"
 #include "experiments/scenario/catalog.h"
 #include "experiments/scenario/what_if.h"
+#include "models/training/run/error_source.h"
 #include "models/training/run/forecast.h"
 
 namespace lambcast {
@@ -23,8 +24,8 @@ struct ExchangeAdvice {
   // the passes.
   std::optional<double> kernels_us = 0;
   double step_us = 0;
-  double run_s = 0;
-  double speedup = 1;  // of the whole run
+  double run_s = 0, run_low_s = 0, run_high_s = 0;
+  RatioInterval speedup = {};  // of the run; 1 for the all-reduce itself
   Bytes peak{};
   bool fits = false;
   // Absent on one node, for the all-reduce itself, and for runs that do not fit.

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <set>
+#include <sstream>
 
+#include "experiments/advise/advice.h"
+#include "experiments/advise/advice_output.h"
 #include "experiments/scenario/scenario_case.h"
 
 namespace lambcast {
@@ -60,7 +63,7 @@ TEST_CASE("exchange advice: all of them on one cluster, fastest first") {
     if (i > 0) CHECK(all[i - 1].run_s <= all[i].run_s);
   }
   const ExchangeAdvice& plain = named(all, "all_reduce");
-  CHECK(plain.speedup == 1);
+  CHECK(plain.speedup.value == 1);
   CHECK(plain.kernels_us == 0);
   CHECK_FALSE(plain.pays.has_value());
   for (const char* less :
@@ -139,7 +142,34 @@ TEST_CASE("exchange advice: no break-even lies where a limit slows the all-reduc
     if (of.pays && of.pays->at) CHECK(*of.pays->at <= fastest);
 }
 
-TEST_CASE("exchange advice: exchanges that ZeRO leaves no room for are refused, last") {
+TEST_CASE("exchange advice: figures have their intervals, and rows fit a terminal") {
+  Catalog catalog;
+  for (const WhatIf& asked : {exchanges_asked(), exchanges_asked({{"zero_stage", "1"}}),
+                              exchanges_asked({{"cluster", "hgx-h100-ndr"}})}) {
+    const Advice advice = advise(asked, catalog);
+    for (const ExchangeAdvice& of : advice.exchanges) {
+      if (!of.refused.empty()) continue;
+      INFO(of.name);
+      CHECK(of.speedup.low <= of.speedup.value);
+      CHECK(of.speedup.value <= of.speedup.high);
+      CHECK(of.run_low_s <= of.run_s);
+      CHECK(of.run_s <= of.run_high_s);
+    }
+    std::istringstream lines(advice_text(advice));
+    int rows = 0;
+    for (std::string line; std::getline(lines, line);) {
+      if (line.find(" to ") == std::string::npos || line.find("x ") == std::string::npos ||
+          line.find(" GB ") == std::string::npos || line.ends_with('.'))
+        continue;
+      INFO(line);
+      CHECK(line.size() <= 80);
+      ++rows;
+    }
+    CHECK(rows > 10);
+  }
+}
+
+TEST_CASE("exchange advice: what ZeRO does not leave room for is refused, last") {
   Catalog catalog;
   const auto all = advised(exchanges_asked({{"zero_stage", "2"}}), {}, catalog);
   CHECK(named(all, "fp8").refused.empty());

@@ -242,7 +242,16 @@ bool has_one_replica(const LayoutSpace& space, const LayoutCandidate& candidate)
   return candidate.tp * candidate.pp == space.base.gpus;
 }
 
-// Returns the same division of the model with the 1-bit optimizer, without ZeRO.
+// Forecasts the step of a layout with less to send.
+void add_step(const WhatIf& what_if, const FoundLayout& plain, LayoutJudge& judge,
+              CompressedLayout& result) {
+  const TrainingPlan training = resolve(what_if, judge.catalog()).training;
+  const StepRun step = judge.step(training, Intervals::found);
+  result.step_time_us = step.metrics.step_time.us();
+  result.speedup = ratio_of(plain.time, time_at_ends(step, training.optimizer(), training.kernels));
+}
+
+// The same division of the model with the 1-bit optimizer, which ZeRO does not run with.
 CompressedLayout compressed(const LayoutSpace& space, const FoundLayout& plain,
                             LayoutJudge& judge) {
   CompressedLayout result;
@@ -258,8 +267,7 @@ CompressedLayout compressed(const LayoutSpace& space, const FoundLayout& plain,
     result.refused = judgement.reason + ": " + judgement.example;
     return result;
   }
-  result.step_time_us = judge.step_time_us(candidate);
-  result.speedup = plain.step.step_time.us() / *result.step_time_us;
+  add_step(with_layout(space, candidate), plain, judge, result);
   return result;
 }
 
@@ -271,9 +279,7 @@ CompressedLayout sending(WhatIf messages, const FoundLayout& plain, const std::s
   WhatIf what_if = std::move(messages);
   what_if.insert(plain.what_if.begin(), plain.what_if.end());
   try {
-    const TrainingPlan training = resolve(what_if, judge.catalog()).training;
-    result.step_time_us = judge.step(training, Intervals::left_out).metrics.step_time.us();
-    result.speedup = plain.step.step_time.us() / *result.step_time_us;
+    add_step(what_if, plain, judge, result);
   } catch (const Error& error) {
     result.refused = std::string(refused_by_resolve) + ": " + error.what();
   }
@@ -295,7 +301,7 @@ void add_compression(const WhatIf& asked, const SearchOptions& options,
   try {
     space = layout_space(compressing, catalog);
   } catch (const Error& error) {
-    for (FoundLayout& layout : result.best) layout.compressed = {kin, {}, 1, error.what()};
+    for (FoundLayout& layout : result.best) layout.compressed = {kin, {}, {}, error.what()};
     return;
   }
   LayoutJudge judge(space, texts);

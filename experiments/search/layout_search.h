@@ -54,10 +54,10 @@ struct StepShares {
 
 // Effect of compression on a layout.
 struct CompressedLayout {
-  std::string optimizer;               // the 1-bit optimizer
-  std::optional<double> step_time_us;  // absent if refused
-  double speedup = 1;                  // speed-up of the step
-  std::string refused;                 // reason, in words
+  std::string optimizer;               // with which
+  std::optional<double> step_time_us;  // nothing: refused
+  RatioInterval speedup = {};          // of the step
+  std::string refused;                 // why, in words
 };
 
 struct FoundLayout {

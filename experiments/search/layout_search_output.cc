@@ -39,7 +39,8 @@ std::string reason_of(const std::string& refused) { return refused.substr(0, ref
 std::string compression_text(const std::optional<CompressedLayout>& compressed) {
   if (!compressed) return "";
   if (!compressed->step_time_us) return fmt::format("no ({})", reason_of(compressed->refused));
-  return fmt::format("{:.2f}x", compressed->speedup);
+  const RatioInterval& speedup = compressed->speedup;
+  return fmt::format("{:.2f}x {:.2f} to {:.2f}", speedup.value, speedup.low, speedup.high);
 }
 
 bool is_sequence_parallel(const LayoutCandidate& layout) {
@@ -70,7 +71,7 @@ std::string tight_text(const FoundLayout& found) {
 
 // Formats the memory of a row; "!" marks a layout that may not fit.
 std::string memory_cell(const FoundLayout& found) {
-  return bytes_cell(found.peak) + (found.tight ? "!" : " ");
+  return fmt::format("{:>9}{}", bytes_cell(found.peak), found.tight ? "!" : "");
 }
 
 // Returns the words for the first layout. A faster one that may not fit ranks behind it.
@@ -94,10 +95,16 @@ std::string answer_of(const LayoutSearch& search) {
       best.layout.zero_stage, best.layout.recompute, best.step.step_time.us() * 1e-3,
       best.step.step_time_low.us() * 1e-3, best.step.step_time_high.us() * 1e-3, to_text(best.peak),
       tight_text(best), loss, 100 * share);
+  if (search.best.size() > 1) {
+    const RatioInterval second = ratio_of(search.best[1].time, best.time);
+    out += fmt::format(" The second takes {:.2f} ({:.2f} to {:.2f}) times as long{}.", second.value,
+                       second.low, second.high,
+                       second.low > 1 ? "" : ": which of the two is faster is not certain");
+  }
   if (best.compressed)
     out += best.compressed->step_time_us
-               ? fmt::format(" A compressed step of {} is {:.2f}x as fast.",
-                             best.compressed->optimizer, best.compressed->speedup)
+               ? fmt::format(" A compressed step of {} is {} as fast.", best.compressed->optimizer,
+                             ratio_text(best.compressed->speedup))
                : fmt::format(" Not with {}: {}.", best.compressed->optimizer,
                              reason_of(best.compressed->refused));
   return out + "\n";
@@ -106,50 +113,68 @@ std::string answer_of(const LayoutSearch& search) {
 // Returns the heading of the rate per GPU: tokens, or samples for a model of images.
 const char* rate_title(std::int64_t seq_len) { return seq_len > 0 ? "tok/s" : "smp/s"; }
 
-std::string head_line(std::int64_t seq_len) {
-  return fmt::format(
-      "{:>2} {:>3} {:>2} {:>2} {:>3} {:>2} {:>10} {:>3} {:>4} {:>8} {:>4} {:>9} {:>9} {:>8}  "
-      "{:>5} {:>4}\n",
-      "#", "tp", "sp", "cp", "pp", "v", "split", "ep", "dp", "batch", "ZeRO", "recompute",
-      "step (ms)", "memory", rate_title(seq_len), "MFU");
+std::string layout_table(const std::vector<FoundLayout>& best) {
+  std::string out = fmt::format(
+      "{:>2} {:>3} {:>2} {:>2} {:>3} {:>2} {:>10} {:>3} {:>4} {:>8} {:>4} {:>9} {:>9}\n", "#", "tp",
+      "sp", "cp", "pp", "v", "split", "ep", "dp", "batch", "ZeRO", "recompute", "memory");
+  for (std::size_t i = 0; i < best.size(); ++i) {
+    const LayoutCandidate& layout = best[i].layout;
+    out += fmt::format(
+        "{:>2} {:>3} {:>2} {:>2} {:>3} {:>2} {:>10} {:>3} {:>4} {:>8} {:>4} {:>9} {}\n", i + 1,
+        layout.tp, is_sequence_parallel(layout) ? "y" : "-", layout.cp, layout.pp,
+        layout.interleave, best[i].split == "none" ? "-" : best[i].split, layout.ep, best[i].dp,
+        fmt::format("{}x{}", layout.micro_batch, best[i].micro_batches), layout.zero_stage,
+        layout.recompute, memory_cell(best[i]));
+  }
+  return out;
 }
 
-std::string layout_line(std::size_t rank, const FoundLayout& found, std::int64_t seq_len,
-                        int gpus) {
-  const LayoutCandidate& layout = found.layout;
-  const double rate = (seq_len > 0 ? found.tokens_per_s : found.samples_per_s) / gpus;
-  return fmt::format(
-      "{:>2} {:>3} {:>2} {:>2} {:>3} {:>2} {:>10} {:>3} {:>4} {:>8} {:>4} {:>9} {:>9.2f} {:>9}"
-      "{:>6.{}f} {:>3.0f}%\n",
-      rank, layout.tp, is_sequence_parallel(layout) ? "y" : "-", layout.cp, layout.pp,
-      layout.interleave, found.split == "none" ? "-" : found.split, layout.ep, found.dp,
-      fmt::format("{}x{}", layout.micro_batch, found.micro_batches), layout.zero_stage,
-      layout.recompute, found.step.step_time.us() * 1e-3, memory_cell(found), rate,
-      rate < 1000 ? 1 : 0, 100 * found.utilization);
+// Rates and utilization are those of the step, so they have its interval upside down.
+std::string step_table(const std::vector<FoundLayout>& best, std::int64_t seq_len, int gpus) {
+  std::string out = fmt::format("{:>2} {:>10} {:>22} {:>6} {:>15} {:>5} {:>9}\n", "#", "step (ms)",
+                                "within", rate_title(seq_len), "within", "MFU", "within");
+  for (std::size_t i = 0; i < best.size(); ++i) {
+    const FoundLayout& found = best[i];
+    const double ms = found.step.step_time.us() * 1e-3;
+    const double low = found.step.step_time_low.us() * 1e-3;
+    const double high = found.step.step_time_high.us() * 1e-3;
+    const double rate = (seq_len > 0 ? found.tokens_per_s : found.samples_per_s) / gpus;
+    const int digits = rate < 1000 ? 1 : 0;
+    out += fmt::format(
+        "{:>2} {:>10.2f} {:>22} {:>6.{}f} {:>15} {:>4.0f}% {:>9}\n", i + 1, ms,
+        fmt::format("{:.2f} to {:.2f}", low, high), rate, digits,
+        fmt::format("{:.{}f} to {:.{}f}", rate * ms / high, digits, rate * ms / low, digits),
+        100 * found.utilization,
+        fmt::format("{:.0f} to {:.0f}", 100 * found.utilization * ms / high,
+                    100 * found.utilization * ms / low));
+  }
+  return out;
 }
 
 // Prints the largest loss of each layout, and the effect of compression.
 std::string compression_table(const std::vector<FoundLayout>& best) {
-  const auto any = [&](auto member) {
-    return std::ranges::any_of(best,
-                               [&](const auto& found) { return (found.*member).has_value(); });
+  struct Column {
+    std::string title;
+    std::optional<CompressedLayout> FoundLayout::*of;
   };
-  const bool compresses = any(&FoundLayout::compressed), quantizes = any(&FoundLayout::quantized);
-  const bool in_fp8 = any(&FoundLayout::fp8);
-  std::string out = fmt::format("{:>2}  largest loss    ", "#");
-  if (compresses)
-    out += fmt::format("  {:>20}", best.front().compressed
-                                       ? fmt::format("with {}", best.front().compressed->optimizer)
-                                       : "compressed");
-  if (quantizes) out += fmt::format("  {:>12}", "with ZeRO++");
-  if (in_fp8) out += fmt::format("  {:>12}", "fp8 exchange");
+  const std::string optimizer =
+      best.front().compressed ? "with " + best.front().compressed->optimizer : "compressed";
+  std::vector<Column> columns{{optimizer, &FoundLayout::compressed},
+                              {"with ZeRO++", &FoundLayout::quantized},
+                              {"fp8 exchange", &FoundLayout::fp8}};
+  std::erase_if(columns, [&](const Column& column) {
+    return std::ranges::none_of(
+        best, [&](const FoundLayout& found) { return (found.*column.of).has_value(); });
+  });
+  std::string out = fmt::format("{:>2} largest loss    ", "#");
+  for (const Column& column : columns) out += fmt::format(" {:>19}", column.title);
   out += '\n';
   for (std::size_t i = 0; i < best.size(); ++i) {
     const auto [loss, share] = best[i].shares.largest_loss();
-    out += fmt::format("{:>2}  {:<11} {:>3.0f}%", i + 1, loss, 100 * share);
-    if (compresses) out += fmt::format("  {:>20}", compression_text(best[i].compressed));
-    if (quantizes) out += fmt::format("  {:>12}", compression_text(best[i].quantized));
-    if (in_fp8) out += fmt::format("  {:>12}", compression_text(best[i].fp8));
+    out += fmt::format("{:>2} {:<11} {:>3.0f}%", i + 1, loss, 100 * share);
+    for (const Column& column : columns)
+      out += fmt::format(" {:>19}", compression_text(best[i].*column.of));
+    out.erase(out.find_last_not_of(' ') + 1);
     out += '\n';
   }
   return out;
@@ -169,8 +194,10 @@ Json compressed_json(const std::optional<CompressedLayout>& compressed) {
   const bool runs = compressed->step_time_us.has_value();
   return {{"optimizer", compressed->optimizer},
           {"step_time_us", runs ? Json(*compressed->step_time_us) : Json(nullptr)},
-          {"speedup", runs ? Json(compressed->speedup) : Json(nullptr)},
-          {"refused", compressed->refused}};
+          {"speedup", runs ? Json(compressed->speedup.value) : Json(nullptr)},
+          {"refused", compressed->refused},
+          {"speedup_low", runs ? Json(compressed->speedup.low) : Json(nullptr)},
+          {"speedup_high", runs ? Json(compressed->speedup.high) : Json(nullptr)}};
 }
 
 Json layout_json(const FoundLayout& found) {
@@ -229,24 +256,25 @@ std::string layout_search_table(const LayoutSearch& search) {
                   base.seq_len > 0 ? fmt::format(", sequence {}", base.seq_len) : "",
                   name_of(base.parallelism->framework.name));
   out += fmt::format("{}\n", answer_of(search));
-  if (!search.best.empty()) out += head_line(base.seq_len);
-  for (std::size_t i = 0; i < search.best.size(); ++i)
-    out += layout_line(i + 1, search.best[i], base.seq_len, base.gpus);
-  if (!search.best.empty()) out += fmt::format("\n{}\n", compression_table(search.best));
+  if (!search.best.empty())
+    out += fmt::format("{}\n{}\n{}\n", layout_table(search.best),
+                       step_table(search.best, base.seq_len, base.gpus),
+                       compression_table(search.best));
   out += counts_text(search);
   if (search.best_compressed) {
     const FoundLayout& found = *search.best_compressed;
     out += fmt::format(
         "\nbest with {}: tp {} cp {} pp {} x {} ep {} dp {}, micro batch {}, recompute {}{}: "
-        "{:.2f} ms{}",
+        "{:.2f} ms ({:.2f} to {:.2f}){}",
         found.what_if.at("optimizer"), found.layout.tp, found.layout.cp, found.layout.pp,
         found.layout.interleave, found.layout.ep, found.dp, found.layout.micro_batch,
         found.layout.recompute, is_sequence_parallel(found.layout) ? ", sequence parallel" : "",
-        found.step.step_time.us() * 1e-3, tight_text(found));
+        found.step.step_time.us() * 1e-3, found.step.step_time_low.us() * 1e-3,
+        found.step.step_time_high.us() * 1e-3, tight_text(found));
     if (!search.best.empty())
       out +=
-          fmt::format(", {:.2f}x as fast as the best with {}",
-                      search.best.front().step.step_time / found.step.step_time, search.optimizer);
+          fmt::format(", {} as fast as the best with {}",
+                      ratio_text(ratio_of(search.best.front().time, found.time)), search.optimizer);
     out += "\n";
   } else if (!search.best.empty() && !search.compressing.empty()) {
     out += fmt::format(
@@ -256,10 +284,11 @@ std::string layout_search_table(const LayoutSearch& search) {
   if (search.best.empty()) return out;
   out += fmt::format(
              "\nsp: sequence parallel. v: chunks of a stage. split: of the layers over stages. "
-             "batch: samples of a micro batch x how many. {}: of a GPU. MFU: "
-             "model FLOPs over the peak of the format computed in. !: may not fit, by the interval "
-             "of memory. Memory leaves out what the allocator wastes.\nThe first one alone: ",
-             rate_title(base.seq_len)) +
+             "batch: samples of a micro batch x how many. {}: of a GPU. MFU: model FLOPs over the "
+             "peak of the format computed in. !: may not fit, by the interval of memory, {:.0f} % "
+             "either way, and stands behind layouts that do. Memory leaves out what the allocator "
+             "wastes. --framework: layouts of another program.\nThe first one alone: ",
+             rate_title(base.seq_len), 100 * memory_error) +
          simulate_line(search.best.front().what_if) + "\n";
   return out;
 }
@@ -324,7 +353,13 @@ const std::vector<std::string> csv_columns{"rank",
                                            "fp8_step_time_us",
                                            "fp8_speedup",
                                            "split",
-                                           "memory_tight"};
+                                           "memory_tight",
+                                           "compressed_speedup_low",
+                                           "compressed_speedup_high",
+                                           "quantized_speedup_low",
+                                           "quantized_speedup_high",
+                                           "fp8_speedup_low",
+                                           "fp8_speedup_high"};
 
 }  // namespace
 
@@ -364,14 +399,20 @@ std::string layout_search_csv(const LayoutSearch& search) {
                      csv::number(share),
                      compressed.optimizer,
                      runs ? csv::number(*compressed.step_time_us) : "",
-                     runs ? csv::number(compressed.speedup) : "",
+                     runs ? csv::number(compressed.speedup.value) : "",
                      compressed.refused,
                      quantizes ? csv::number(*quantized.step_time_us) : "",
-                     quantizes ? csv::number(quantized.speedup) : "",
+                     quantizes ? csv::number(quantized.speedup.value) : "",
                      fp8.step_time_us ? csv::number(*fp8.step_time_us) : "",
-                     fp8.step_time_us ? csv::number(fp8.speedup) : "",
+                     fp8.step_time_us ? csv::number(fp8.speedup.value) : "",
                      found.split,
-                     found.tight ? "true" : "false"}) +
+                     found.tight ? "true" : "false",
+                     runs ? csv::number(compressed.speedup.low) : "",
+                     runs ? csv::number(compressed.speedup.high) : "",
+                     quantizes ? csv::number(quantized.speedup.low) : "",
+                     quantizes ? csv::number(quantized.speedup.high) : "",
+                     fp8.step_time_us ? csv::number(fp8.speedup.low) : "",
+                     fp8.step_time_us ? csv::number(fp8.speedup.high) : ""}) +
            "\n";
   }
   return out;
