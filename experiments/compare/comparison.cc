@@ -149,8 +149,18 @@ CompressionPays compression_of(const Contestant& contestant, Catalog& catalog,
 Contestant forecast_of(const AskedPoint& asked, Catalog& catalog, CollectiveCosts& costs) {
   Contestant contestant;
   contestant.name = asked.name;
+  bool assumes_warmup = false;
   try {
     contestant.scenario = resolve(asked.what_if, catalog);
+    // DeepSpeed's default never compresses, and would rank the optimizer by its warm-up. A file
+    // without the key has that default.
+    if (!asked.what_if.contains("config") && is_onebit(contestant.scenario.training.optimizer()) &&
+        !contestant.scenario.config.optimizer->freeze_step.given) {
+      WhatIf warmed_up = asked.what_if;
+      warmed_up["freeze_step"] = assumed_warmup;
+      contestant.scenario = resolve(warmed_up, catalog);
+      assumes_warmup = true;
+    }
     contestant.forecast = forecast(contestant.scenario.training, costs);
   } catch (const InvalidValue&) {
     throw;  // invalid in every combination
@@ -161,6 +171,7 @@ Contestant forecast_of(const AskedPoint& asked, Catalog& catalog, CollectiveCost
   }
   contestant.step = mean_step(contestant.forecast);
   contestant.compression = compression_of(contestant, catalog, costs);
+  contestant.compression.warmup_assumed |= assumes_warmup;
   return contestant;
 }
 

@@ -48,13 +48,16 @@ std::string fastest_sentence(const Comparison& comparison) {
     return fmt::format("None of them fits in memory: {} would be the fastest and needs {} a GPU.\n",
                        best.name, to_text(best.forecast.memory.peak));
   const RunForecast& run = best.forecast.run;
-  std::string out = fmt::format("Fastest: {}, {} a run{}", best.name,
-                                time_and_range(run.time_s, run.time_low_s, run.time_high_s),
-                                assumed_run_text(comparison.common_steps));
+  const Contestant& next = comparison.ranked[1];
+  constexpr double tie = 1.005;
+  const bool ties = runs_and_fits(next) && comparison.ratio(next, best)->value < tie;
+  std::string out =
+      fmt::format("Fastest{}: {}, {} a run{}", ties ? " by less than 0.5 %" : "", best.name,
+                  time_and_range(run.time_s, run.time_low_s, run.time_high_s),
+                  assumed_run_text(comparison.common_steps));
   if (!comparison.work.is_a_run())
     out += fmt::format(", {} a {}", run_time_text(run.time_s * comparison.share(best)),
                        comparison.work.name());
-  const Contestant& next = comparison.ranked[1];
   if (comparison.first_named != 0 && speedup_of(comparison, best))
     out += fmt::format(", {} as fast as {}", ratio_text(*speedup_of(comparison, best)),
                        comparison.reference().name);
@@ -113,9 +116,10 @@ std::string cost_sentence(const Comparison& comparison) {
   if (cheapest == nullptr) return fmt::format("Cost: {}.\n", no_price_text());
   const RunForecast& run = cheapest->forecast.run;
   const Provenance& price = cheapest->scenario.training.cluster->usd_per_gpu_hour->provenance;
-  std::string out =
-      fmt::format("Cheapest: {}, {} USD a run ({} to {}", cheapest->name, usd_cell(*run.cost_usd),
-                  usd_cell(*run.cost_at(run.time_low_s)), usd_cell(*run.cost_at(run.time_high_s)));
+  std::string out = fmt::format("Cheapest{}: {}, {} USD a run ({} to {}",
+                                without.empty() ? "" : " of those with a price", cheapest->name,
+                                usd_cell(*run.cost_usd), usd_cell(*run.cost_at(run.time_low_s)),
+                                usd_cell(*run.cost_at(run.time_high_s)));
   if (!comparison.work.is_a_run())
     out +=
         fmt::format("; {} a {}", usd_cell(cost_of(comparison, *cheapest)), comparison.work.name());
@@ -129,9 +133,20 @@ std::string cost_sentence(const Comparison& comparison) {
   return out + "\n";
 }
 
-// Lists the verdicts on compression of all contestants that were judged.
+// Names the warm-up that the rows of 1-bit optimizers assume.
+std::string warmup_sentence(const Comparison& comparison) {
+  const bool assumed = std::ranges::any_of(comparison.ranked, [](const Contestant& contestant) {
+    return contestant.compression.warmup_assumed && contestant.compression.speedup;
+  });
+  if (!assumed) return "";
+  return fmt::format(
+      "1-bit optimizers warm up for {} of the run (assumed; --freeze-step sets it).\n",
+      assumed_warmup);
+}
+
+// The verdicts of those that were judged.
 std::string compression_sentence(const Comparison& comparison) {
-  if (!comparison.clusters_differ) return "";
+  if (!comparison.clusters_differ) return warmup_sentence(comparison);
   VerdictCounts own, fused;
   bool assumed = false;
   for (std::size_t i = 0; i < comparison.ranked.size(); ++i) {
