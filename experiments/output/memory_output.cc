@@ -1,6 +1,7 @@
 #include "experiments/output/memory_output.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -35,16 +36,10 @@ auto sorted_parts(const MemoryForecast& memory) {
 }
 
 std::string parts_text(const MemoryForecast& memory) {
-  std::string out;
-  Bytes others;
-  for (const auto& [part, bytes] : sorted_parts(memory)) {
-    if (bytes > memory.peak * 0.02)
-      out += fmt::format("{}{} {}", out.empty() ? "" : ", ", part, bytes_cell(bytes));
-    else
-      others += bytes;
-  }
-  if (others > memory.peak * 0.001) out += fmt::format(", others {}", bytes_cell(others));
-  return out;
+  std::vector<std::string> parts;
+  for (const auto& [part, bytes] : sorted_parts(memory))
+    parts.push_back(fmt::format("{} {}", part, bytes_cell(bytes)));
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 // Returns the memory of each stage; without a pipeline there is one.

@@ -442,8 +442,7 @@ TEST_CASE("scenario: endless runs are refused before they begin") {
     return run_step(asked.training, {StepKind::compression, 128, 1}, costs).metrics.step_time;
   };
   CHECK(uneven("auto") > Duration());
-  CHECK_THROWS_WITH(uneven("off"),
-                    Contains("all_to_all over 4095 ranks") && Contains("too many ranks"));
+  CHECK_THROWS_WITH(uneven("off"), Contains("all_to_all over 4095 ranks: too many ranks"));
 }
 
 }  // namespace

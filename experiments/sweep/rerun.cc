@@ -36,7 +36,7 @@ class Manifest {
   std::map<std::string, std::string> texts(const char* key) const {
     const Json& value = member(key);
     if (!value.is_object() || !std::ranges::all_of(value, is_text))
-      fail(key, "must be a JSON object with string values",
+      fail(key, "is not a JSON object with string values",
            R"({"model bert-base": "fnv1a64:...", ...})");
     return value.get<std::map<std::string, std::string>>();
   }
