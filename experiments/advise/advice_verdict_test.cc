@@ -79,7 +79,7 @@ TEST_CASE("advice: the gain of leaving ZeRO is not that of compression") {
   const AdviceList list = advise_all(asked, {{"seq_len", {"128"}}}, catalog);
   const csv::Table rows = csv::parse(advice_list_csv(list), "advice");
   CHECK(rows.number(0, "speedup") == Approx(answer.merit().value).epsilon(1e-9));
-  // What a run takes and costs is in a list as in one answer.
+  // A list has the time and cost of a run, as one answer has.
   CHECK(rows.number(0, "run_time_s") == Approx(answer.forecast().run.time_s).epsilon(1e-9));
   CHECK(rows.number(0, "run_time_low_s") < rows.number(0, "run_time_s"));
   CHECK(rows.number(0, "run_time_s") < rows.number(0, "run_time_high_s"));
