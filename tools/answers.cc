@@ -115,7 +115,7 @@ std::string compare_answer(const Texts& names, const WhatIf& texts, const Texts&
   const bool of_folders = std::ranges::any_of(names, is_results_folder);
   if (of_folders && (!texts.empty() || !axes.clusters.empty() || !axes.optimizers.empty() ||
                      !axes.exchanges.empty()))
-    throw Error(Exit::usage, "results folders are compared as they are: without other arguments");
+    throw Error(Exit::usage, "results folders take no other arguments: compare(FOLDER, FOLDER)");
   axes.clusters.insert(axes.clusters.begin(), names.begin(), names.end());
   if (of_folders) return folder_comparison_json(compare_folders(names));
   Catalog catalog;

@@ -36,7 +36,9 @@ ComparisonAxes axes_of(const CompareOptions& options) {
 int compare_folders_command(const CompareOptions& options) {
   if (!options.what_if.empty() || !options.axes.clusters.empty() ||
       !options.axes.optimizers.empty() || !options.axes.exchanges.empty())
-    throw Error(Exit::usage, "results folders are compared as they are: without flags of what-ifs");
+    throw Error(Exit::usage,
+                "results folders take no flags of a forecast: compare FOLDER FOLDER, or the "
+                "clusters themselves");
   const FolderComparison comparison = compare_folders(options.named);
   print_result(options.result, {[&] { return folder_comparison_table(comparison); },
                                 [&] { return folder_comparison_json(comparison); },

@@ -40,7 +40,7 @@ int run_measure(const CLI::App& command) {
   execv(program.c_str(), arguments.data());
   const int reason = errno;
   throw Error(Exit::missing,
-              fmt::format("measure runs {}: {}{}", program.string(), std::strerror(reason),
+              fmt::format("cannot start {}: {}{}", program.string(), std::strerror(reason),
                           reason == ENOENT ? "; the target lambcast_installed builds it" : ""));
 }
 

@@ -45,7 +45,7 @@ grep -qE '^ 1 +layers .* 1\.03x 0\.99 to 1\.[0-9]*$' out || fail "not as the man
 grep -q '^best with onebit_adam: .* 0\.79x (0\.75 to 0\.85x) as fast as the best with adam' out || fail "not as the manual has it: $(cat out)"
 
 # A run without a layout that only a layout makes fit
-expect 0 'the model divided fits: --zero-stage 3 --recompute full \(.*, or --tp 8 ' "$lambcast" simulate --model gpt3-175b \
+expect 0 'it fits if the model is divided: --zero-stage 3 --recompute full \(.*, or --tp 8 ' "$lambcast" simulate --model gpt3-175b \
   --cluster dgx-a100-80g --gpus 64 --optimizer adam --precision bf16 --global-batch 128 --micro-batch 1 --steps 100
 
 # Models and runs described by other programs' files

@@ -139,8 +139,9 @@ bool reduces_in_network(const Table& table, const Surroundings& around, const Li
     fail_input(table.where("sharp"),
                "only InfiniBand's switches reduce (SHARP): needs network = \"rdma\"");
   if (around.no_infiniband)
-    fail_input(table.where("sharp"),
-               "only InfiniBand's switches reduce (SHARP), and nic.link_layer is another");
+    fail_input(
+        table.where("sharp"),
+        "only InfiniBand's switches reduce (SHARP), and nic.link_layer states another network");
   if (spec.reported_latency.value > Duration())
     fail_input(table.where("sharp"),
                "the plugin that reports reported_latency has no reduction in the network: SHARP is "

@@ -74,8 +74,7 @@ Asked compressed(const WhatIf& what_if, Catalog& catalog) {
   const Exchange& exchange = scenario.training.exchange;
   if (exchange != Exchange{} && exchange.kind != Exchange::Kind::onebit)
     fail_input(flag("exchange"),
-               fmt::format("is not for advice, which judges the exchange of {} and lists the other "
-                           "exchanges of {}",
+               fmt::format("advise compares {} with {} and lists other exchanges in its table",
                            name_of(onebit_of(type)), name_of(baseline_of(type))),
                "onebit, or lambcast simulate");
   Asked asked{what_if, std::nullopt, false};

@@ -418,9 +418,8 @@ TEST_CASE("advice: judges the exchange of the 1-bit optimizer and no other excha
   WhatIf asked = question("commodity-10gbe", "32", "adam");
   asked["exchange"] = "int8";
   CHECK_THROWS_WITH(advise(asked, catalog),
-                    Contains("--exchange: is not for advice, which judges the exchange of "
-                             "onebit_adam and lists the other exchanges of adam (allowed: "
-                             "onebit, or lambcast simulate)"));
+                    Contains("--exchange: advise compares onebit_adam with adam and lists other "
+                             "exchanges in its table (allowed: onebit, or lambcast simulate)"));
   asked["exchange"] = "all_reduce";
   CHECK_NOTHROW(advise(asked, catalog));
 }

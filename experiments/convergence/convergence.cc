@@ -148,11 +148,11 @@ int run(const std::vector<std::string>& words) {
   } else if ((command == "variance" || command == "variance-large") && words.size() == 2) {
     log_variance(command == "variance" ? Recipe{} : large_recipe(), words[1]);
   } else {
-    throw Error(
-        Exit::usage,
-        "train or train-large CURVES.csv [THREADS [RUN...]], report CURVES.csv FOLDER [CLUSTER "
-        "[GPUS]], paired PAIRS.csv DRAWS [THREADS [RUN...]], or variance or variance-large "
-        "LOG.csv");
+    throw Error(Exit::usage,
+                "unknown command, or other arguments than it takes: train or train-large "
+                "CURVES.csv [THREADS [RUN...]], report CURVES.csv FOLDER [CLUSTER "
+                "[GPUS]], paired PAIRS.csv DRAWS [THREADS [RUN...]], or variance or variance-large "
+                "LOG.csv");
   }
   return 0;
 }

@@ -206,15 +206,15 @@ void find_masks(const RunPhase& phase, std::size_t number, PhasedRun& run) {
   if (number > 1)
     run.findings.push_back(
         {Severity::note, "errors-reset",
-         fmt::format(
-             "phase {}: loading the checkpoint drops the errors of compression; step {} {} "
-             "freeze_step {}, so it {}",
-             number, training.steps_done,
-             phase.forecast.steps.front().kind == StepKind::warmup ? "is before" : "is past",
-             freeze_step_of(training.recipe).value_or(0),
-             phase.forecast.steps.front().kind == StepKind::warmup
-                 ? fmt::format("warms up for {} steps more", phase.forecast.steps.front().steps)
-                 : "goes on compressing")});
+         fmt::format("phase {}: loading the checkpoint drops the errors of compression (error "
+                     "feedback); the "
+                     "phase starts at step {}, {} freeze_step {}: {}",
+                     number, training.steps_done,
+                     phase.forecast.steps.front().kind == StepKind::warmup ? "before" : "past",
+                     freeze_step_of(training.recipe).value_or(0),
+                     phase.forecast.steps.front().kind == StepKind::warmup
+                         ? fmt::format("{} more warm-up steps", phase.forecast.steps.front().steps)
+                         : "compression goes on")});
 }
 
 void find_restarts(PhasedRun& run) {

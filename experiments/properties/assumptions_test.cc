@@ -25,9 +25,9 @@ TEST_CASE("assumptions: the length of sequences, for a model that may read very 
 
 TEST_CASE("assumptions: a GPU without a profile is named, unless another profile was chosen") {
   const WhatIf roce{{"cluster", "rtx6000d-roce"}};
-  CHECK(
-      assumption_in(with(roce), "device-stands-in") ==
-      "compute and memory are those of a100-80g: RTX 6000D has no profile; --device takes another");
+  CHECK(assumption_in(with(roce), "device-stands-in") ==
+        "compute and memory are those of a100-80g, since RTX 6000D has no profile; --device takes "
+        "the profile of another GPU");
   // Stating the device that stands in changes nothing.
   CHECK_FALSE(
       assumption_in(with({{"device", "a100-80g"}}, with(roce)), "device-stands-in").empty());

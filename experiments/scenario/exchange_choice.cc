@@ -24,7 +24,8 @@ void exchange_in_layout(TrainingPlan& training) {
   const int site = site_ranks(training.exchange);
   if (how.sharding != parallel::Sharding::none && site > 1) {
     if (how.shard_ranks != site)
-      fail_input(flag("exchange"), fmt::format("the {} ranks of a site share states", site),
+      fail_input(flag("exchange"),
+                 fmt::format("states must be shared by the {} ranks of a site", site),
                  fmt::format("--shard-ranks {}", site));
   } else if (how.sharding != parallel::Sharding::none && how.shard_ranks != how.replicas()) {
     fail_input(flag("exchange"),

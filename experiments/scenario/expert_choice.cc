@@ -55,7 +55,7 @@ ExpertUse choose_experts(const Words& words, const ModelShape& model, OptimizerT
   if (deepspeed && use.capacity_factor > 0) use.routing = deepspeed_experts.routing;
   if (const auto routing = words.chosen<Routing>("expert_routing")) use.routing = *routing;
   if (use.routing == Routing::one_hot && use.capacity_factor == 0)
-    fail_input(flag("expert_routing"), "one-hot tensors have places up to a capacity",
+    fail_input(flag("expert_routing"), "one_hot needs a limit of tokens for each expert",
                "with --capacity-factor above 0");
   if (imbalance && *imbalance != even_by_loss.value)
     use.imbalance = {*imbalance, {Kind::assumed, "--imbalance"}};

@@ -287,8 +287,8 @@ void choose_offload(const Words& words, OptimizerType optimizer, Parallelism& ho
                "with --zero-stage 1, 2 or 3");
   if (optimizer != OptimizerType::adam && optimizer != OptimizerType::adamw)
     fail_input(flag("offload_optimizer"),
-               fmt::format("DeepSpeed updates Adam on the host, not {}", name_of(optimizer)),
-               "adam, adamw");
+               fmt::format("DeepSpeed offloads Adam and AdamW only, not {}", name_of(optimizer)),
+               "with --optimizer adam or adamw");
 }
 
 void refuse_impossible(OptimizerType optimizer, Backend backend, const Parallelism& how) {

@@ -165,7 +165,7 @@ TEST_CASE("layout choice: an optimizer on the host is DeepSpeed's Adam with ZeRO
   CHECK_THAT(refusal(on_host({{"zero_stage", "1"}, {"framework", "megatron"}})),
              Contains("--framework deepspeed"));
   CHECK_THAT(refusal(on_host({{"zero_stage", "1"}, {"optimizer", "lamb"}})),
-             Contains("updates Adam on the host, not lamb"));
+             Contains("offloads Adam and AdamW only, not lamb"));
   // A machine with twice the memory rate updates in half the time.
   CollectiveCosts costs;
   const auto update = [&](const char* rate) {
@@ -268,7 +268,7 @@ TEST_CASE("layout choice: DeepSpeed fills experts to their capacity, others drop
   CHECK(use({{"expert_routing", "sparse"}}).routing == Routing::sparse);
   CHECK(use({{"framework", "megatron"}}).routing == Routing::sparse);
   CHECK_THROWS_WITH(use({{"framework", "megatron"}, {"expert_routing", "one_hot"}}),
-                    Contains("one-hot tensors have places up to a capacity"));
+                    Contains("one_hot needs a limit of tokens for each expert"));
 }
 
 TEST_CASE("layout choice: 1-bit LAMB on shards reports that its ratios are those of the shards") {

@@ -213,8 +213,10 @@ void find_stand_in(const Words& words, const TrainingPlan& training, Catalog& ca
     return;
   findings.push_back(
       {Severity::warning, "device-stands-in",
-       fmt::format("compute and memory are those of {}: {} has no profile; --device takes another",
-                   cluster.device, cluster.device_stands_for)});
+       fmt::format(
+           "compute and memory are those of {}, since {} has no profile; --device takes the "
+           "profile of another GPU",
+           cluster.device, cluster.device_stands_for)});
 }
 
 void find_of_model(const Words& words, const TrainingPlan& training, Catalog& catalog,

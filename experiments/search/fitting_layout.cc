@@ -104,7 +104,7 @@ std::vector<Finding> find_fitting_layouts(const Scenario& scenario, Catalog& cat
   const std::vector<std::string> found = fitting_layouts(scenario, catalog);
   if (found.empty()) return {};
   return {{Severity::note, "layout-that-fits",
-           fmt::format("the model divided fits: {}; lambcast plan finds the fastest",
+           fmt::format("it fits if the model is divided: {}; lambcast plan finds the fastest",
                        fmt::join(found, ", or "))}};
 }
 

@@ -267,10 +267,11 @@ LaunchArguments launch_arguments(std::string_view text, const std::string& file,
                         describe({file, stray.line, stray.text},
                                  "begins another command: the launch ends before it")});
   for (const ShellWord& sourced : script.sourced)
-    findings.push_back({Severity::note, "script-not-read",
-                        describe({file, sourced.line, "source"},
-                                 "the file is not read; what the script assigned before it counts "
-                                 "only with --set-var")});
+    findings.push_back(
+        {Severity::note, "script-not-read",
+         describe({file, sourced.line, "source"},
+                  "the file is not read and may change any variable: what stands above "
+                  "counts only with --set-var NAME=VALUE")});
   refuse_other_program(text, file, script.launches);
   const auto launch = chosen(std::move(script.launches), file, findings);
   if (!launch) {

@@ -170,10 +170,11 @@ void check_placement(Findings& out, const ParallelLayout& layout) {
                                                     {"pp", {Axis::pp}}};
   for (const auto& [key, members] : groups)
     if (!lies_evenly(grid, members))
-      out.add(Severity::warning, "layout-uneven", key,
-              fmt::format("its groups lie differently on nodes of {} GPUs; that of rank 0 stands "
-                          "for all",
-                          layout.gpus_per_node));
+      out.add(
+          Severity::warning, "layout-uneven", key,
+          fmt::format("its groups are not placed alike on nodes of {} GPUs; all are forecast as "
+                      "that of rank 0",
+                      layout.gpus_per_node));
 }
 
 }  // namespace

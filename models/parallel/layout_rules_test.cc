@@ -145,10 +145,10 @@ TEST_CASE("layout rules: valid layouts with unexpected costs get a warning or a 
   CHECK(said({.tp = 16, .gpus_per_node = 16}, "llama2-70b", {}) ==
         Messages{"layout-repeated-keys: tp: 8 kv_heads on tp 16: each is held 2 times"});
   CHECK(said({.tp = 3, .dp = 8, .gpus_per_node = 8}, "gpt2", {}) ==
-        Messages{"layout-uneven: tp: its groups lie differently on nodes of 8 GPUs; that of rank 0 "
-                 "stands for all",
-                 "layout-uneven: dp: its groups lie differently on nodes of 8 GPUs; that of rank 0 "
-                 "stands for all"});
+        Messages{"layout-uneven: tp: its groups are not placed alike on nodes of 8 GPUs; all are "
+                 "forecast as that of rank 0",
+                 "layout-uneven: dp: its groups are not placed alike on nodes of 8 GPUs; all are "
+                 "forecast as that of rank 0"});
   CHECK(said({.pp = 4, .gpus_per_node = 8}, "gpt2", {.micro_batches = 2}) ==
         Messages{"layout-few-micro-batches: pp: 2 micro batches never fill 4 stages, 4 would"});
   CHECK(said({.pp = 4, .gpus_per_node = 8}, "gpt2", {.micro_batches = 1}) ==

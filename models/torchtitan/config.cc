@@ -215,13 +215,14 @@ class Decoder {
     if (compiles("loss") && !compiles("model"))
       job_.findings.push_back(
           {Severity::note, "not-modelled",
-           describe(table.where("components"), "the loss is taken to be as eager as the model")});
+           describe(
+               table.where("components"),
+               "a compiled loss of a model that is not compiled is forecast as not compiled")});
     const auto backend = table.get_or<std::string>("backend", "inductor");
     if (enabled && backend != "inductor")
       job_.findings.push_back(
           {Severity::note, "not-modelled",
-           describe(table.where("backend"),
-                    fmt::format("'{}' is taken to fuse what inductor does", backend))});
+           describe(table.where("backend"), fmt::format("'{}' is forecast as inductor", backend))});
   }
 
   void recomputation() {
