@@ -137,14 +137,13 @@ class LayoutWriter {
     const int chunks = plan_.pipeline->pipeline.chunks;
     const bool exchanges =
         (step_.sums_gradients() && exchanges_gradients(training_)) || hooks_momenta();
-    const bool hooked = exchanges && training_.exchange.is_overlapped();
-    const bool in_sites = site_ranks(training_.exchange) > 1;
-    const bool by_bucket = hooked && !averages_weights(training_.exchange);
+    const bool beside = exchanges && travels_beside(training_.exchange);
+    const bool by_bucket = exchanges && training_.exchange.is_overlapped() && !beside;
     const bool overlaps =
         by_bucket || (how_.framework.overlaps_gradients && !waits_for_sums(training_));
-    const bool reduces = in_sites || by_bucket ||
-                         (step_.sums_gradients() && replicas_.ranks > 1 &&
-                          plan_.pipeline->gradients_reduce.empty() && !exchanges);
+    const bool sums = step_.sums_gradients() && replicas_.ranks > 1 && !exchanges;
+    const bool reduces =
+        by_bucket || (plan_.pipeline->gradients_reduce.empty() && (sites() > 1 || sums));
     std::vector<OpId> waits, reduced;
     beside_.clear();
     last_bucket_.clear();
