@@ -173,7 +173,7 @@ TEST_CASE("source replay: a layer's time is its share of the step's passes") {
   CHECK(added > forward + backward);
   CHECK(added == Approx(forward + backward).epsilon(0.2));
   const SourceSummary without = replayed("layer_forward_s", run + "1\n");
-  CHECK_THAT(without.results.front().status, Contains("under a layout alone"));
+  CHECK_THAT(without.results.front().status, Contains("only with a parallel layout"));
 }
 
 // Effects of layout changes as printed in papers and tables. Only the first uses rows that set a
