@@ -48,41 +48,19 @@ std::vector<WhatIfKey> description_keys() {
 
 std::vector<WhatIfKey> keys_of_one_optimizer() {
   return {
-      {"optimizer", "what updates the weights", optimizer_names()},
-      {"backend", "carries compressed exchanges: nccl (the default), mpi, compressed",
-       backend_words()},
-      {"cuda_aware",
-       "true: the mpi backend passes device buffers to MPI (default: the file's, or false)",
-       {"false", "true"}},
-      {"kernels",
-       "compression kernels: deepspeed (unfused, the default) or fused",
-       {std::string(name_of(Kernels::deepspeed)), std::string(name_of(Kernels::fused))}},
-      {"exchange",
-       "how gradients are averaged: all_reduce, fp16, bf16 (of fp32 gradients), onebit, fp8, "
-       "fp8:e5m2, int8, int4, fp8+ef, int8+ef and int4+ef (with error feedback), qgz, qgz:int8, "
-       "loco, loco:int8 (qgz+ef), sdp4bit (weights in 4 bits too), powersgd:RANK (of matrices "
-       "that factors at least halve), powersgd:RANK:ITERATIONS (without a warm start), "
-       "topk:SHARE%, randomk:SHARE%, chunktopk:KEPT and dctsign:KEPT (of each 4096), "
-       "lossless:SHARE%, local:STEPS (DiLoCo), localsgd:STEPS, and with :SITE between sites of so "
-       "many ranks, neighbours:ring, neighbours:exponential (default: all_reduce); behind it / "
-       "flat, two-level (node leaders), sharded (each GPU a share of its node's sum), relay or "
-       "store (through a hub), / after the backward pass or overlapped (default: as its library "
-       "runs it); or / every STEPS, for the change of weights, with / ranks, nodes or "
-       "sites:RANKS, / fragments P and / overlap STEPS"},
       {"var_update_scaler",
-       "0/1 Adam: updates of its variance before their interval doubles (default: the file's, or "
-       "16)",
+       "0/1 Adam: updates of its variance before their interval doubles "
+       "(default: the file's, or 16)",
        whole,
        {1, 1e6}},
       {"local_step_scaler",
-       "0/1 Adam, variance frozen: steps before the interval of its exchanges doubles (default: "
-       "the "
-       "file's, or 32678)",
+       "0/1 Adam, variance frozen: steps before the interval of its exchanges doubles "
+       "(default: the file's, or 32678)",
        whole,
        {1, 1e9}},
       {"local_step_clipper",
-       "0/1 Adam: steps from one of its exchanges to the next, at most (default: the file's, or "
-       "16)",
+       "0/1 Adam: steps from one of its exchanges to the next, at most (default: "
+       "the file's, or 16)",
        whole},
       {"galore_rank", "directions that GaLore projects a matrix on (default: 256)", whole},
       {"galore_update_gap",
@@ -110,15 +88,15 @@ std::vector<WhatIfKey> optimizer_keys() {
       {"exchange",
        "how gradients are averaged: all_reduce, fp16, bf16 (of fp32 gradients), onebit, fp8, "
        "fp8:e5m2, int8, int4, fp8+ef, int8+ef and int4+ef (with error feedback), qgz, qgz:int8, "
-       "loco, loco:int8 (qgz with error feedback), sdp4bit (weights in 4 bits too), powersgd:RANK "
-       "(of matrices that factors at least halve), powersgd:RANK:ITERATIONS (without a warm "
-       "start), topk:SHARE%, randomk:SHARE%, chunktopk:KEPT and dctsign:KEPT (of each 4096), "
-       "local:STEPS (DiLoCo), localsgd:STEPS, and with :SITE between sites of so many ranks, "
-       "neighbours:ring, neighbours:exponential (default: all_reduce); behind it / flat, "
-       "two-level (node leaders), sharded (each GPU a share of its node's sum), relay or store "
-       "(leaders through a hub), / after the backward pass or overlapped (default: as the "
-       "framework's libraries run it); or / every STEPS, for the change of weights, with / ranks, "
-       "nodes or sites:RANKS, / fragments P and / overlap STEPS"},
+       "loco, loco:int8 (qgz+ef), sdp4bit (weights in 4 bits too), powersgd:RANK (of matrices "
+       "that factors at least halve), powersgd:RANK:ITERATIONS (without a warm start), "
+       "topk:SHARE%, randomk:SHARE%, chunktopk:KEPT and dctsign:KEPT (of each 4096), "
+       "lossless:SHARE%, local:STEPS (DiLoCo), localsgd:STEPS, and with :SITE between sites of so "
+       "many ranks, neighbours:ring, neighbours:exponential (default: all_reduce); behind it / "
+       "flat, two-level (node leaders), sharded (each GPU a share of its node's sum), relay or "
+       "store (through a hub), / after the backward pass or overlapped (default: as its library "
+       "runs it); or / every STEPS, for the change of weights, with / ranks, nodes or "
+       "sites:RANKS, / fragments P and / overlap STEPS"},
       {"precision",
        "of weights: fp16, bf16, fp32; of products: fp8, mxfp8, nvfp4 (default: fp16; bf16 for "
        "Llama-like models and mixtures of experts from the A100 on, unless the optimizer is 1-bit)",
