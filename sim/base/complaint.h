@@ -19,7 +19,8 @@ struct Complaint {
 // as a fault of this program.
 Complaint complaint_of(const std::exception& error);
 
-// The message of complaint_of() if memory is exhausted. It is also needed without allocating.
+// The message of complaint_of() if memory is exhausted. A constant, so that it can be printed
+// without allocating.
 inline constexpr char no_memory[] =
     "there is not enough memory for this; try fewer GPUs, points or threads";
 

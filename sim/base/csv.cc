@@ -17,7 +17,7 @@ namespace {
 // Characters that spreadsheets take as the start of a formula (OWASP, "CSV Injection").
 constexpr std::string_view formula_starts = "=+-@\t\r";
 
-// A single character such as "-" does not count as a formula.
+// Returns whether the text begins like a formula. A single character such as "-" does not count.
 bool starts_formula(std::string_view text) {
   return text.size() > 1 && formula_starts.find(text.front()) != std::string_view::npos;
 }

@@ -1,5 +1,6 @@
-// RFC 4180 comma-separated values: one header row, '.' as decimal, full round-trip precision, no
-// comment lines. Sweeps append row by row, so that a killed run keeps its finished rows.
+// RFC 4180 comma-separated values: one header row, '.' as the decimal point, full round-trip
+// precision, no comment lines. Sweeps append row by row, so that a killed run keeps its finished
+// rows.
 //
 // Spreadsheets run a cell that begins with = + - @ (or a tab or a carriage return) as a formula,
 // and names may come from any file. Such a text, unless it is a number, is written with an

@@ -37,7 +37,7 @@ std::size_t find_special(std::string_view text, std::size_t from) {
 }
 
 // Bit mask of the commas and quotes among the next `bytes` bytes of a line. Each byte has `each`
-// bits, the highest of which is set for a comma or quote.
+// bits in the mask; the highest of them is set for a comma or quote.
 struct Marks {
 #ifdef __SSE2__
   static constexpr std::size_t bytes = 16, each = 1;

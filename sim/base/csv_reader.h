@@ -13,7 +13,8 @@ namespace lambcast::csv {
 
 class Reader {
  public:
-  // A longer record means a file without line ends, or a quote that is never closed.
+  // Limit of a record. A longer record means a file without line ends, or a quote that is never
+  // closed.
   static constexpr std::size_t max_record_bytes = std::size_t{1} << 20;
 
   // Throws Error (usage) naming the file if it cannot be read, has no header row, or is no regular

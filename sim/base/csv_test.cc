@@ -80,7 +80,7 @@ TEST_CASE("csv: a file is read record by record, with any content at the ends of
   std::filesystem::remove(path);
 }
 
-// A line with an end is split in place; the last one, without an end, is copied.
+// A line with a line end is split in place; the last one, without a line end, is copied.
 TEST_CASE("csv: a line reads the same with and without its end") {
   for (const std::string line :
        {"a,b", ",", "a,", ",b", R"("a,b",c)", R"(c,"a,b")", R"("","")", R"("a""b",c)", R"("ab"c,d)",
@@ -110,7 +110,7 @@ TEST_CASE("csv: the text of several fields equals these fields, or is empty") {
     CHECK(reader.stretch(0, 3).empty());
     said.emplace_back(reader.stretch(1, 2));
   }
-  // The last row stands at the end of the text, where rows are copied.
+  // The text is empty for the last row too: a row at the end of the file is copied.
   CHECK(said == std::vector<std::string>{"2,", "2,\"x,y", "", "", "", ""});
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file in a folder of its own in which everybody may write.
+// A file in its own folder, to which everybody may write.
 class OldFile {
  public:
   OldFile() {

@@ -48,7 +48,8 @@ std::string describe(const Where& where, std::string_view what, std::string_view
 // if none is close enough for a typing error: two letters or a third of the word, ignoring case.
 std::string closest(std::string_view word, std::span<const std::string> candidates);
 
-// Throws "unknown <what> 'lam', did you mean 'lamb'?", with the candidates as what is allowed.
+// Throws the error "unknown <what> 'lam', did you mean 'lamb'?", which lists the candidates as
+// allowed values.
 [[noreturn]] void fail_unknown(const Where& where, std::string_view what, std::string_view word,
                                std::span<const std::string> candidates);
 

@@ -26,7 +26,7 @@ void may_refuse(Read read) {
   }
 }
 
-// Calls `read` with each line, for values of which a file may hold many.
+// Calls `read` with each line of the text, for parsers of single values.
 template <typename Read>
 void each_line(std::string_view text, Read read) {
   while (!text.empty()) {

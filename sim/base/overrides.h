@@ -17,16 +17,16 @@ namespace lambcast {
 // Key and value as text, in the order given.
 using Overrides = std::vector<std::pair<std::string, std::string>>;
 
-// Tells whether the table already has this value at the dotted key, with or without evidence and in
-// any unit: "200Gbit/s" equals "25 GB/s".
+// Tells whether the table already has this value at the dotted key. Evidence and units are ignored:
+// "200Gbit/s" equals "25 GB/s".
 bool says(const Table& table, const std::string& key, const std::string& value);
 
 // Returns the overrides that change a value. The others are dropped, so that the description keeps
 // its evidence.
 Overrides changes_of(const Table& table, const Overrides& overrides);
 
-// Returns `error` with the flags in front, unless it names a flag already. `preset` is "NAME.toml",
-// a place that the message then leaves out, or empty for the user's own file.
+// Returns `error` with the flags in front of its message, unless it names a flag already. `preset`
+// is the place "NAME.toml", which the message then leaves out; it is empty for the user's own file.
 Error blame_flags(const Error& error, const std::string& preset,
                   std::span<const std::string> flags);
 

@@ -27,9 +27,9 @@ class Table {
   // Throws Error (usage) with the parser's message and line.
   static Table parse(std::string_view text, const std::string& file);
 
-  // Returns a copy of the document at its root, as parsed, without any key marked as read. It
-  // allows one text to be read repeatedly with different values set. Throws if a value was set
-  // already.
+  // Returns a copy of the document at its root, as parsed, without any key marked as read. The copy
+  // allows one text to be read repeatedly, each time with other values set. Throws if a value was
+  // set in this document already.
   Table copy() const;
 
   // Replaces or adds one value before reading, as `--set KEY=VALUE` does. `dotted_key` is relative
@@ -58,7 +58,8 @@ class Table {
   // absent.
   Provenance provenance_or(const Provenance& otherwise) const;
 
-  // Returns [key] or all [[key]]. An absent table reads as empty, absent tables as an empty list.
+  // Returns [key], or all [[key]]. An absent [key] gives an empty table, absent [[key]] an empty
+  // list.
   Table table(std::string_view key) const;
   std::vector<Table> tables(std::string_view key) const;
 
@@ -79,8 +80,8 @@ class Table {
  private:
   struct Document;
   struct Node;
-  // Paths of the keys that were looked up, here and below; those in lists of tables have no fixed
-  // path and are left out.
+  // Paths of the keys that were looked up in this table and below it, except keys in lists of
+  // tables, which have no fixed path.
   std::vector<std::string> asked_keys() const;
   void refuse_unread(const Table& root) const;
   explicit Table(std::shared_ptr<Node> node) : node_(std::move(node)) {}

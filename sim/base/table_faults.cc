@@ -26,7 +26,8 @@ std::vector<std::string> misplaced(std::string_view key, bool is_unlike,
   return found;
 }
 
-// "cluster." of "--set cluster.nic.bandwidth", whose key is nic.bandwidth.
+// Returns the part of a flag's key that the description lacks: "cluster." of "--set
+// cluster.nic.bandwidth", whose key is nic.bandwidth.
 std::string_view prefix_of_flag(const Where& place) {
   constexpr std::string_view flag = "--set ";
   const std::string_view origin = place.file;

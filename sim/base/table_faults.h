@@ -10,12 +10,12 @@
 
 namespace lambcast {
 
-// Throws Error (usage) for a text that would steer a terminal: names and sources are printed as
-// they stand. Long ones may have lines.
+// Throws Error (usage) if a text contains control characters: names and sources are printed
+// unchanged, so such a text could control the terminal. Line ends are allowed in long texts.
 void refuse_control_characters(std::string text, const Where& where);
 
-// Throws Error (usage) with the nearest key of the same table (`allowed`), or with the keys of the
-// whole description (`all`, dotted) that end with the same word: nic.bandwidth for bandwidth.
+// Throws Error (usage) that suggests the nearest key of the same table (`allowed`), or the keys of
+// the whole description (`all`, dotted) that end with the same word: nic.bandwidth for bandwidth.
 [[noreturn]] void fail_unread_key(const Where& where, std::string_view key,
                                   std::span<const std::string> allowed,
                                   const std::vector<std::string>& all);

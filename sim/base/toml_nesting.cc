@@ -12,8 +12,8 @@ namespace {
 // levels. The product of the limits bounds the depth of tables.
 constexpr int most_parts = 32, most_levels = 32;
 
-// Returns the position after the string that begins at `at`. An unclosed string ends with its line,
-// or with the text if it has triple quotes.
+// Returns the position after the string literal that begins at `at`. An unclosed literal ends with
+// its line, or with the text if it has triple quotes.
 std::size_t behind_string(std::string_view text, std::size_t at) {
   const char quote = text[at];
   const std::string_view triple = quote == '"' ? R"(""")" : "'''";

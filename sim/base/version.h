@@ -11,7 +11,7 @@ namespace lambcast {
 
 using Version = std::array<int, 3>;  // 2.8.3; absent parts are 0
 
-// Text after a third number is ignored. Throws Error (usage) at `where`.
+// Parses a version and ignores the text after its third number. Throws Error (usage) at `where`.
 Version parse_version(std::string_view text, const Where& where);
 std::string text_of(const Version& version);
 

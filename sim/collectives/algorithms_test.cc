@@ -67,7 +67,7 @@ TEST_CASE("collectives: bytes on the wires are conserved") {
         CHECK(sent(algorithm, Op::all_to_all).network_sent_per_node.value() ==
               Approx(gpus * (16. - gpus) / 16 * S));
       }
-      // A chain: one of the 16 ranks and one of the nodes send nothing.
+      // In a chain of 16 ranks, one rank and one node send nothing.
       for (const Op op : {Op::broadcast, Op::reduce}) {
         CHECK(sent("ring", op).sent_per_rank.value() == Approx(15. / 16 * S));
         CHECK(sent("ring", op).network_sent_per_node.value() ==
@@ -83,8 +83,8 @@ TEST_CASE("collectives: bytes on the wires are conserved") {
             Approx(2 * (nodes - 1) / nodes * S));
       CHECK(sent("hierarchical", Op::all_reduce).network_sent_per_node.value() ==
             Approx(2 * (nodes - 1) / nodes * S));
-      // In addition to the whole S, the node's switch gets a share per rank, and each rank its
-      // share of the tree's traffic.
+      // Each rank sends S and its share S/4 of the sum to its node's switch, and its share of the
+      // tree's traffic.
       if (gpus == 4) {
         const Traffic traffic = sent("nvls_tree", Op::all_reduce);
         CHECK(traffic.network_sent_per_node.value() == Approx(2 * 3. / 4 * S));

@@ -50,7 +50,7 @@ std::vector<Send> everything(Bytes block, const Placement& placement) {
   return sends;
 }
 
-// Larger parts, in ranks, are not written out.
+// Limit of a part in ranks: larger parts are not written out flow by flow.
 constexpr int most_in_part = 256;
 
 // Returns whether links are counted instead of flows (exchange_loads.h).
@@ -59,7 +59,8 @@ bool counts_links(const Placement& placement) {
          (!placement.full_parts || placement.senders() > most_in_part);
 }
 
-// Returns one send that stands for all within a node, and one for all that leave a full node.
+// Returns one send that stands for all sends within a node, and one for all sends that leave a full
+// node.
 std::vector<Send> two_kinds(CommSchedule& schedule, Bytes block, const Placement& placement) {
   const double n = placement.ranks, full = placement.per_node;
   const double last = placement.ranks_on(placement.nodes() - 1);

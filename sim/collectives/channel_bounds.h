@@ -25,12 +25,12 @@
 
 namespace lambcast {
 
-// Returns the slice size: the bytes that a lane passes on at once. A lane of NCCL's rings has two
-// channels, each passing on two steps of its buffer; a lane of its trees and of a chain passes on
-// one step (src/enqueue.cc, src/include/collectives.h).
+// Returns the slice size: the bytes that a lane (a ring or tree through one NIC) passes on at once.
+// In NCCL's rings, a lane has two channels, each of which passes on two steps of its buffer; in
+// trees and chains, a lane passes on one step (src/enqueue.cc, src/include/collectives.h).
 Bytes slice_of(const Round& round, const Transport& transport);
 
-// Lower bounds of the time of a repetition's flows, and of a hop of one slice.
+// Lower bounds of times: that of all flows of a repetition, and that of a hop of one slice.
 struct ChannelBounds {
   Duration flows, hop;
 };

@@ -49,7 +49,8 @@ std::string openmpi_4_0(Op op, int n, double size) {
     case Op::all_reduce:
       return size < 10000 ? "recursive_doubling" : "ring";
     case Op::all_gather:
-      // Total below 50 kB: recursive doubling, or Bruck. Above: neighbour exchange or ring.
+      // All-gathers of less than 50 kB in total use recursive doubling or Bruck's algorithm; larger
+      // ones use neighbour exchange or a ring.
       if (size < 50000) return "recursive_doubling";
       return n % 2 == 0 ? "neighbor_exchange" : "ring";
     case Op::all_to_all:

@@ -33,7 +33,7 @@ struct RatedAlike {
   bool at_tip = false;
 };
 
-// Returns the next best algorithm if NCCL's estimate of it is close to that of its choice, or would
+// Returns NCCL's next best algorithm if its estimate is close to that of the chosen one, or would
 // be if the NIC's nominal rate differed by 0.05 %.
 std::optional<RatedAlike> rival_of(const CollectiveRequest& request, const Transport& transport);
 

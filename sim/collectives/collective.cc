@@ -164,7 +164,8 @@ std::optional<StandIns> groups_for(const CollectiveRequest& request, std::string
   });
 }
 
-// Returns how many parts suffice for trees. A machine with one part has the uplinks of all.
+// Returns how many parts suffice for trees. A folded machine with one part already has the uplinks
+// of all parts.
 int of_trees(const CollectiveRequest& request, Machines& machines) {
   const Placement placement = placed(request.group, *machines.folded(1).machine);
   const auto parts = busiest_parts(placement.nodes(), placement.part, placement.uplinks);
@@ -400,7 +401,7 @@ const CollectiveCurve::Choice& CollectiveCurve::choice(Bytes size) {
   const Chosen run = chosen_for(request_, *transport_);
   Choice choice;
   for (const std::string& algorithm : run.costed) choice.costed.push_back(&variant(algorithm));
-  // The name is that of the algorithm that runs, the first of those priced.
+  // The name of the choice is that of the algorithm that runs, which is the first of those priced.
   if (!run.algorithm.empty()) choice.algorithm = choice.costed.front()->first;
   return choices_.emplace(size, std::move(choice)).first->second;
 }

@@ -1,5 +1,5 @@
-// One collective on one machine: its algorithm and protocol, its traffic, its time alone, and the
-// program that replays it inside a step.
+// One collective on one machine: its algorithm and protocol, its traffic, its time without
+// contention, and the program that replays it inside a step.
 #pragma once
 
 #include <algorithm>

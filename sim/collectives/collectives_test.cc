@@ -46,7 +46,7 @@ TEST_CASE("collectives: closed forms on an ideal switch") {
   for (const int n : {2, 4, 8, 64}) {
     INFO("n = " << n);
     const double log = std::log2(n);
-    // 2(n-1) rounds of S/n; an all-gather does half of them.
+    // An all-reduce takes 2(n-1) rounds of S/n, an all-gather half as many.
     CHECK(on_ideal_switch("ring", Op::all_reduce, S, n) == Approx(2 * (n - 1) * (a + S / n / B)));
     CHECK(on_ideal_switch("ring", Op::all_gather, S, n) == Approx((n - 1) * (a + S / n / B)));
     CHECK(on_ideal_switch("ring", Op::reduce_scatter, S, n) == Approx((n - 1) * (a + S / n / B)));
@@ -56,14 +56,14 @@ TEST_CASE("collectives: closed forms on an ideal switch") {
     // With one GPU per node, there is no reduction inside a node.
     CHECK(on_ideal_switch("hierarchical", Op::all_reduce, S, n) ==
           Approx(2 * (n - 1) * (a + S / n / B)));
-    // log2 n rounds, each of the whole buffer.
+    // Recursive doubling takes log2 n rounds of the whole buffer.
     CHECK(on_ideal_switch("recursive_doubling", Op::all_reduce, S, n) == Approx(log * (a + S / B)));
-    // S/2 + S/4 + ... = S(n-1)/n, twice.
+    // Halving and doubling move S/2 + S/4 + ... = S(n-1)/n each.
     CHECK(on_ideal_switch("halving_doubling", Op::all_reduce, S, n) ==
           Approx(2 * (log * a + S * (n - 1) / n / B)));
     CHECK(on_ideal_switch("recursive_doubling", Op::all_gather, S, n) ==
           Approx(log * a + S * (n - 1) / n / B));
-    // The same rounds, each in one direction.
+    // These all-gathers move as many bytes, in log2 n or n/2 rounds.
     CHECK(on_ideal_switch("bruck", Op::all_gather, S, n) == Approx(log * a + S * (n - 1) / n / B));
     CHECK(on_ideal_switch("neighbor_exchange", Op::all_gather, S, n) ==
           Approx(n / 2 * a + S * (n - 1) / n / B));
@@ -74,7 +74,7 @@ TEST_CASE("collectives: closed forms on an ideal switch") {
     CHECK(on_ideal_switch("bruck", Op::all_to_all, S, n) == Approx(log * (a + S / 2 / B)));
     for (const Op op : {Op::broadcast, Op::reduce})
       CHECK(on_ideal_switch("binomial", op, S, n) == Approx(log * (a + S / B)));
-    // All at once, each over its own links.
+    // All ranks send at once, each over its own links.
     CHECK(on_ideal_switch("shift", Op::send_recv, S, n) == Approx(a + S / B));
   }
   // Two nodes: one edge per tree, half of S each way on both. More nodes: an inner node moves 2S.
@@ -133,7 +133,7 @@ TEST_CASE("collectives: folded and full machines and both network models give th
   }
 }
 
-// One protocol, over a network whose switches reduce.
+// Returns a transport with one protocol, over a network whose switches reduce.
 Transport reducing() {
   Transport transport = one_protocol(alpha, alpha);
   transport.protocols[0].name = "Simple";
@@ -150,8 +150,9 @@ TEST_CASE("collectives: the network's switches add what every NIC sends them onc
     int gpus;
     double link, nic, time;
   };
-  // Up and down the network, and within the node two hops (direct) or a chain of them. With fast
-  // NICs, the links of four GPUs carry 2 (p-1)/p S, or S (1 + 1/p) through their switch.
+  // The sum travels up and down the network (2 hops); within the node there are two hops (direct)
+  // or a chain. With fast NICs, the links of four GPUs carry 2 (p-1)/p S, or S (1 + 1/p) through
+  // their switch.
   for (const auto& [algorithm, gpus, link, nic, time] :
        {Expected{"collnet_direct", 1, 1e12, B, 2 * a + S / B},
         Expected{"collnet_chain", 1, 1e12, B, 2 * a + S / B},
@@ -203,7 +204,7 @@ TEST_CASE("collectives: a round takes the latency of the farthest it reaches") {
         Approx(within + S / 4 / link + between + S / 2 / B));
   CHECK(time("neighbor_exchange", Op::all_gather, 3) ==
         Approx(between + S / 6 / B + 2 * (between + S / 3 / B)));
-  // First between halves of the machine, then between halves of a node.
+  // The first round is between the nodes, later rounds are between halves of a node.
   for (const Op op : {Op::broadcast, Op::reduce})
     CHECK(time("binomial", op, 4) == Approx(between + S / B + 2 * (within + S / link)));
 }
@@ -222,8 +223,8 @@ TEST_CASE("collectives: odd shapes") {
   CHECK(one.time.ps() == 0);
   CHECK(simulate(one, NetworkModel::flow).ps() == 0);
   CHECK_FALSE(shares_are_unlike(one));
-  // Three ranks, recursive doubling: one rank joins its pair, one round in the core, and the result
-  // back.
+  // Recursive doubling over three ranks: one rank sends its data to its pair, the core runs one
+  // round, and the result is sent back.
   const NodeSpec single = node_of(1, 1, 1e12, 1e9);
   Machines three_nodes = machines(single, 3, true);
   const auto three =
@@ -335,7 +336,7 @@ TEST_CASE("collectives: an algorithm supports its operations and no other") {
   CHECK(supports("nvls", Op::all_reduce, {4, 4}));
   CHECK_FALSE(supports("nvls", Op::all_gather, {4, 4}));
   CHECK_FALSE(supports("nvls", Op::all_reduce, {1, 1}));
-  // Over several nodes, these need a network that reduces.
+  // Over several nodes, these algorithms need a network that reduces.
   CHECK(in_network("nvls", {16, 4}));
   CHECK_FALSE(in_network("nvls", {4, 4}));
   CHECK(in_network("collnet_chain", {16, 4}));
@@ -414,13 +415,13 @@ TEST_CASE("collectives: Open MPI 4.1 changes algorithms with size and ranks as i
 
 TEST_CASE("collectives: Open MPI 4.0 changes algorithms with size and ranks as in its rules") {
   check_limits(DecisionRules::openmpi_4_0, {{Op::all_reduce, 8, 10000, doubling, ring},
-                                            // The rule below 50 kB in total.
+                                            // This rule applies below 50 kB in total.
                                             {Op::all_gather, 8, 6250, doubling, neighbors},
                                             {Op::all_gather, 5, 10000, bruck, ring},
                                             {Op::all_to_all, 12, 200, linear, linear},
                                             {Op::all_to_all, 13, 200, bruck, linear},
                                             {Op::all_to_all, 13, 3000, linear, pairwise},
-                                            // The limit is 12 KiB.
+                                            // The limit of this rule is 12 KiB.
                                             {Op::reduce_scatter, 8, 12289, halving, ring},
                                             {Op::reduce_scatter, 6, 12289, ring, ring}});
   for (const DecisionRules rules : {DecisionRules::openmpi_4_0, DecisionRules::openmpi_4_1}) {

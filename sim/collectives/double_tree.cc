@@ -93,7 +93,7 @@ std::set<Decisive> decisive_in(std::span<const int> loads,
   return all;
 }
 
-// Returns a few of `kinds` that together have the highest decisive loads of all.
+// Returns a subset of `kinds` that contains the highest value of each decisive load.
 std::vector<int> that_suffice(const Loads& loads, const std::vector<int>& kinds,
                               const std::vector<std::uint32_t>& uplinks) {
   std::vector<std::set<Decisive>> of;

@@ -29,7 +29,7 @@ class Lowering {
         network_efficiency_(network_efficiency(schedule)),
         stream_cap_(transport.flow_cap * (transport.connections * channels_of_a_lane())) {}
 
-  // Returns flows of which none ends before `at_least`.
+  // Returns the flows of a set, none of which ends before `at_least`.
   FlowSet flows(const std::vector<Send>& sends, const std::shared_ptr<const Paths>& paths,
                 const SendRuns& runs, Duration at_least) const {
     FlowSet set(paths, {});
@@ -126,9 +126,9 @@ class Lowering {
     return latencies_ == Latencies::ring ? of_ring : of_ring / 2;
   }
 
-  // Returns the cap of a send. There is none within a node. Between nodes it is the limit of its
-  // streams, and its share of the protocol's rate out of a node, divided among siblings. The second
-  // limit applies if the node is written. Caps are in payload, flows in wire bytes.
+  // Returns the rate cap of a send; zero within a node. Between nodes, one limit is the cap of its
+  // streams. The other, if the node is written, is the send's share of the protocol's rate out of a
+  // node, divided among siblings. Caps count payload, flows count wire bytes.
   Bandwidth cap(const SendClass& of) const {
     if (!of.crosses) return {};
     const Bandwidth own = stream_cap_ * static_cast<double>(of.weight);
@@ -179,7 +179,7 @@ bool slices(const Round& round, const Transport& transport) {
   return round.pace != Pace::stepwise && (transport.slice.value() > 0 || whole_blocks);
 }
 
-// Returns the number of slices of a lane's share; it is one without a slice size.
+// Returns the number of slices into which a lane's bytes are cut; one without a slice size.
 double slices_of(const Round& round, const Transport& transport, const Protocol& protocol) {
   if (transport.slice.value() == 0) return 1;
   const double least = round.pace == Pace::rotating ? protocol.slices : 1;
@@ -339,7 +339,8 @@ std::optional<CommProgram> written(const LaidOut& laid, const std::vector<RoundT
   return program;
 }
 
-// Returns one flow per class if max-min sharing takes as long as the shares tell; else null.
+// Returns one flow per class if the closed-form shares (fair_share.h) give the time of max-min
+// sharing; else null.
 std::shared_ptr<const FlowSet> told_by_shares(const Lowering& lowering,
                                               const std::vector<Send>& sends,
                                               const std::vector<SendClass>& classes,

@@ -43,7 +43,7 @@ struct LaidOut {
   Routes routes;
   SendClasses classes;
   NodeCaps caps = NodeCaps::none;  // whether classes depend on node caps
-  // Sets folded so far, by number. Not thread-safe.
+  // Folded send sets found so far, by number of the set. Not thread-safe.
   using Folded = std::map<std::size_t, std::optional<FoldedSends>>;
   std::shared_ptr<Folded> folded = std::make_shared<Folded>();
 };
@@ -54,7 +54,8 @@ std::vector<std::vector<RoundTransfer>> transfers_of(const LaidOut& laid, const 
                                                      const Transport& transport,
                                                      const std::vector<const Protocol*>& protocols);
 
-// Returns whether transfers_of gives the same with both transports: they differ only in latencies.
+// Returns whether transfers_of() gives the same result with both transports, which then differ only
+// in latencies.
 bool transfers_alike(const Transport& a, const Transport& b);
 
 // Returns the closed-form time of a schedule on its own, with all sizes multiplied by `scale`: base

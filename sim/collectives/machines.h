@@ -56,8 +56,8 @@ class Machines {
   // Returns the folded form with `parts` parts written.
   Wired& folded(int parts);
   Wired& full();
-  // Returns a full machine as large as the group spans, if nodes are alike: nodes beyond it do not
-  // affect its routes.
+  // Returns a full machine that is only as large as the group's span, if nodes are alike: further
+  // nodes do not affect the group's routes.
   Wired& around(const ProcessGroup& group);
   // Returns machines with the same nodes, at least `nodes` of them.
   Machines reaching(int nodes) const;

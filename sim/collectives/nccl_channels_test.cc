@@ -20,7 +20,8 @@ TEST_CASE("NCCL's channels of a size") {
   CHECK(of(eight_nics, "Simple", true, 65535) == 1);
   CHECK(of(eight_nics, "Simple", false, 65536) == 2);
   CHECK(of(eight_nics, "Simple", false, 1e9) == 16);
-  // LL: one per 4 KiB in a tree, per 4 KiB times 16 ranks in a ring. LL128: one per 5 KiB.
+  // LL has one channel per 4 KiB in a tree, and per 4 KiB times 16 ranks in a ring. LL128 has one
+  // per 5 KiB.
   CHECK(of(eight_nics, "LL", false, 3 * 4096) == 3);
   CHECK(of(eight_nics, "LL", true, 3 * 65536 - 1) == 2);
   CHECK(of(eight_nics, "LL", true, 3 * 65536) == 3);
@@ -35,7 +36,7 @@ TEST_CASE("NCCL's channels of a size") {
   CHECK(of(pcie, "Simple", false, 65535, 1) == 1);
   CHECK(of(pcie, "Simple", true, 1e9, 1) == 2);
   CHECK(of({.link_GBps = 12.5, .nvlink = false}, "Simple", true, 65535, 1) == 1);
-  // Four channels per NIC of 400 Gbit/s from Hopper on, up to 16.
+  // From Hopper on, each NIC of 400 Gbit/s gets four channels, up to 16 in total.
   CHECK(of({.gpu = Gpus::hopper, .nics = 1, .nic_GBps = 50}, "Simple", true, 1e9) == 4);
   CHECK(of({.gpu = Gpus::hopper, .nics = 8, .nic_GBps = 50}, "Simple", true, 1e9) == 16);
   CHECK(of({.gpu = Gpus::hopper, .nics = 1, .nic_GBps = 25}, "Simple", true, 1e9) == 2);
@@ -46,8 +47,8 @@ TEST_CASE("NCCL's channels of a size") {
   CHECK(of({.nics = 8, .max_ctas = 4}, "Simple", true, 1e9) == 4);
 }
 
-// Channels x heads is 24 x 8 on Blackwell, 16 x 8 on Hopper, 24 x 32 on a rack of 72, and 32 x 8 or
-// 32 x 32 on several nodes or racks of Blackwell.
+// The product of channels and heads is 24 x 8 on Blackwell, 16 x 8 on Hopper and 24 x 32 on a rack
+// of 72 GPUs. On several nodes of Blackwell it is 32 x 8, on several racks 32 x 32.
 TEST_CASE("NCCL's chunks of an all-reduce in the switch") {
   const auto kib = [](Gpus gpu, int nodes, int gpus, double size) {
     return size / nvls_chunks({.gpu = gpu}, Bytes(size), nodes, gpus) / 1024;

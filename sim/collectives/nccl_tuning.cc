@@ -90,7 +90,7 @@ int lanes_of(const NcclTuning& tuning, int local) {
 
 constexpr double pcie_3_GBps = 12;
 
-// Returns the highest speed in NCCL's list that the NICs of a lane reach.
+// Returns the highest speed in NCCL's list that the NICs of one ring between nodes reach.
 std::span<const double>::iterator listed_speed(const NcclTuning& tuning, int local) {
   const double nominal = tuning.nic_GBps * nics_of(tuning, local) / lanes_of(tuning, local);
   const auto steps = steps_of(tuning.gpu);
@@ -146,8 +146,8 @@ class Model {
     raised_ = *raised;
     const NcclChannels between = nccl_channels(tuning, local);
     channels_ = nodes > 1 ? between.used : channels_inside(tuning);
-    // Wide channels are found as two halves, except on Hopper and later if there are many
-    // (src/graph/search.cc, ncclTopoDupChannels).
+    // The search finds wide channels as two halves, except on Hopper and later if there are many
+    // channels (src/graph/search.cc, ncclTopoDupChannels).
     const bool halves = step_ >= 25 && (gpu_ < 2 || step_ >= 50 || lanes_ <= 4);
     searched_ = nodes > 1 ? std::min(lanes_ * (halves ? 2.0 : 1.0), channels_) : channels_;
     bus_ = nodes > 1 ? lanes_ * step_ *
@@ -227,7 +227,7 @@ class Model {
     return latency + transfer_us(channels * per_channel * ranks_ / steps_);
   }
 
-  // Half of the rate found by the search counts, although each NIC passes on its share once.
+  // Only half of the rate found by the search counts, although each NIC sends its part once.
   double collnet_direct() const {
     const bool old = of_.minor < 19;
     const double latency =

@@ -64,7 +64,7 @@ struct NcclTuning {
   bool operator==(const NcclTuning&) const = default;
 };
 
-// Channels over several nodes: two per NIC in use, within the configured limits.
+// Numbers of channels over several nodes: two per NIC in use, within the configured limits.
 struct NcclChannels {
   int standard = 0, used = 0;
 };

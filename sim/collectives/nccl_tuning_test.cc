@@ -43,14 +43,14 @@ Approx sum(double us) { return Approx(us).epsilon(1e-6); }
 constexpr double S = 1 << 28, s = 1024;
 
 TEST_CASE("NCCL's ring in a node") {
-  // 14 hops over eight GPUs, 8/14 of 240 GB/s.
+  // A ring over eight GPUs has 14 hops and reaches 8/14 of 240 GB/s.
   const double steps = 14, share = 8. / 14;
   CHECK(us_of({with(Only::simple), "ring", S, 1, 8}) ==
         sum(8.4 + steps * 3.4 + at(240 * share, S)));
   CHECK(us_of({with(Only::ll), "ring", S, 1, 8}) == sum(6.6 + steps * .6 + at(87.7 * share, S)));
   CHECK(us_of({with(Only::ll128), "ring", S, 1, 8}) ==
         sum(14 + steps * 1.9 + at(.92 * 240 * share, S)));
-  // Half of a slow link is below LL's cap; 24 channels of 20 GB/s are the cap of LL128.
+  // Half of this slow link's rate is below LL's cap. LL128 is capped at 24 channels of 20 GB/s.
   CHECK(us_of({with(Only::ll, {.link_GBps = 100}), "ring", S, 1, 8}) ==
         sum(6.6 + steps * .6 + at(50 * share, S)));
   CHECK(us_of({with(Only::ll128, {.link_GBps = 600}), "ring", S, 1, 8}) ==
@@ -82,8 +82,8 @@ TEST_CASE("NCCL's ring in a node") {
 }
 
 TEST_CASE("NCCL's ring between nodes") {
-  // Two nodes of eight GPUs with one NIC of 25 GB/s, listed as 24: 28 hops inside, two between
-  // nodes.
+  // Two nodes have eight GPUs and one NIC of 25 GB/s each, listed as 24: 28 hops inside nodes, two
+  // between them.
   const double share = 16. / 30;
   const double simple = 8.4 + 28 * 3.4 + 2 * 14;
   CHECK(us_of({with(Only::simple), "ring", S, 2, 8}) == sum(1.4 * simple + at(24 * share, S)));
@@ -105,7 +105,8 @@ TEST_CASE("NCCL's ring between nodes") {
         sum(14 + 28 * 1.9 + 2 * 4.0 + at(20 * share, S)));
   CHECK(us_of({with(Only::ll128, {.nic_GBps = 10}), "ring", S, 2, 8}) ==
         sum(14 + 28 * 1.9 + 2 * 4.0 + at(.92 * 10 * share, S)));
-  // Half of four lanes' rate exceeds LL's cap, which depends on the CPU and on two or more nodes.
+  // Half of the rate of four rings exceeds LL's cap, which depends on the CPU and on whether there
+  // are more than two nodes.
   const auto lanes = [](bool amd, int nodes) {
     return us_of({with(Only::ll, {.amd = amd, .nics = 4}), "ring", S, nodes, 8}) -
            us_of({with(Only::ll, {.amd = amd, .nics = 4}), "ring", s, nodes, 8});
@@ -121,7 +122,8 @@ TEST_CASE("NCCL's ring between nodes") {
   // the rate.
   CHECK(us_of({with(Only::ll128, {.minor = 22}), "ring", S, 4, 1}) ==
         sum(14 - 2 * 1.9 + 8 * 4.0 + at(.7 * 24 * 4 / 6, S)));
-  // 2.12: slower hops, LL with a quarter of the rate and hops inside 1.8 times as long, no posting.
+  // Version 2.12 has slower hops and no cost of posting. Its LL has a quarter of the rate, and hops
+  // inside nodes take 1.8 times as long.
   const NcclTuning old{.minor = 12};
   CHECK(us_of({with(Only::ll, old), "ring", S, 2, 8}) ==
         sum(3.6 + 26 * 1.8 * .47 + 4 * 2.7 + at(6 * share, S)));
@@ -129,14 +131,14 @@ TEST_CASE("NCCL's ring between nodes") {
         sum(8.4 + 26 * 3.4 + 4 * 28 + at(24 * share, 65535)));
   CHECK(us_of({with(Only::simple, old), "ring", 65536, 2, 8}) ==
         sum(1.9 * (8.4 + 26 * 3.4 + 4 * 28) + at(24 * share, 65536)));
-  // With one of two channels, half the rate.
+  // With one channel instead of two, the ring has half the rate.
   CHECK(us_of({with(Only::simple, {.max_ctas = 1}), "ring", S, 2, 8}) ==
         sum(1.4 * simple + at(12 * share, S)));
 }
 
 TEST_CASE("NCCL's tree") {
-  // Four nodes: 7 hops inside and log2 4 between nodes, both twice; half of 0.92 of 24 GB/s,
-  // limited to the 17.8 GB/s of one channel.
+  // Four nodes: 7 hops inside and log2 4 hops between nodes, both twice. Half of the rate counts:
+  // of 0.92 of 24 GB/s, or of one channel's 17.8 GB/s if that is less.
   const auto time = [](const NcclTuning& tuning, double size, int nodes = 4) {
     return us_of({tuning, "tree", size, nodes, 8});
   };
@@ -176,7 +178,7 @@ TEST_CASE("NCCL's tree") {
         sum(14 + 2 * (7 * 1.25 + 8.5) + at(20. / 2, big)));
   CHECK(time(with(Only::simple), big, 1) == -1);
   CHECK(time(with(Only::simple, {.tree = false}), big) == -1);
-  // Hops of 28 us in 2.19.
+  // In 2.19 a hop takes 28 us.
   CHECK(time(with(Only::simple, {.minor = 19}), big) ==
         sum(2 * (7 * 28 + 2 * 28) + at(bus / 2, big)));
 }
@@ -223,8 +225,8 @@ TEST_CASE("NCCL's tables equal those of tuning.cc and search.cc") {
 }
 
 TEST_CASE("NCCL's latencies differ between versions") {
-  // Latency of a message without transfer time: the base latency of a tree over four nodes of
-  // eight, its 14 hops over NVLink or PCIe, and its four hops between nodes.
+  // Latency of a message without transfer time: the base latency of a tree over four nodes of eight
+  // GPUs, its 14 hops over NVLink or PCIe, and its four hops between nodes.
   struct Tree {
     int from, to;
     Only protocol;
@@ -252,7 +254,8 @@ TEST_CASE("NCCL's latencies differ between versions") {
               sum(tree.base + 14 * tree.pcie + 4 * tree.network));
     }
   }
-  // A ring over two nodes: 26 hops inside and four between nodes, in versions without posting.
+  // A ring over two nodes has 26 hops inside and four between nodes in versions that do not count
+  // posting.
   for (int minor = 12; minor < 18; ++minor) {
     INFO("2." << minor);
     const double network = minor < 14 ? 28 : 9.6;
@@ -277,7 +280,8 @@ TEST_CASE("NCCL's latencies differ between versions") {
 }
 
 TEST_CASE("NCCL's hops between nodes include the latency that a plugin reports") {
-  // 75 us for EFA, twice under Simple: six hops for a ring over four nodes, four hops for a tree.
+  // EFA's plugin reports 75 us, which count twice under Simple, at each of six hops of a ring over
+  // four nodes or four hops of a tree.
   const auto more = [](NcclTuning tuning, std::string_view algorithm, int nodes, double size) {
     NcclTuning with_plugin = tuning;
     with_plugin.nic_latency = Duration::microseconds(75);
@@ -306,7 +310,8 @@ TEST_CASE("NCCL's NVLink switch") {
     tuning.minor = minor;
     return us_of({tuning, nodes > 1 ? "nvls_tree" : "nvls", S, nodes, 8});
   };
-  // 16 channels, one of them for the sums, at 0.85 of the links, in both directions.
+  // NVLS uses 16 channels, one of them for the sums, at 0.85 of the links' rate, in both
+  // directions.
   const double inside = 450. / 16 * .85 * 15 / 16 * 2;
   CHECK(time(28, 1, hopper) == sum(25 + at(16 * inside * 8 / 14, S)));
   // Eight NICs at 48 GB/s give 24 GB/s per channel, on two nodes twice that.
@@ -338,7 +343,8 @@ TEST_CASE("NCCL's NVLink switch") {
 }
 
 TEST_CASE("NCCL's CollNet") {
-  // Eight NICs at 24 GB/s; the search lets a lane have twice that inside the node, and half counts.
+  // Eight NICs are listed at 24 GB/s. The search allows a ring twice that rate inside the node, and
+  // half of it counts.
   NcclTuning tuning{.nics = 8};
   tuning.sharp = true;
   const auto direct = [&](int minor, NcclTuning of, int nodes = 4, int local = 8) {
@@ -354,7 +360,7 @@ TEST_CASE("NCCL's CollNet") {
     // A chain is limited by the links.
     CHECK(chain(28, tuning, nodes) == sum(2 * 7 * 2.8 + 30 + at(240 / 2., S)));
   }
-  // One GPU per node, two GPUs per NIC, and Hopper.
+  // Cases with one GPU per node, with two GPUs per NIC, and with Hopper.
   CHECK(direct(28, tuning, 4, 1) == sum(31 + at(48 / 2., S)));
   CHECK(chain(28, tuning, 4, 1) == sum(30 + at(48 / 2., S)));
   NcclTuning fewer = tuning;
@@ -364,7 +370,7 @@ TEST_CASE("NCCL's CollNet") {
   hopper.gpu = Gpu::hopper;
   hopper.nic_GBps = 50;
   CHECK(direct(28, hopper) == sum(2 * (3.7 + 7 * .4) + 31 + at(8 * 48 * .85 / 2, S)));
-  // Constants of 2.14 to 2.18.
+  // These constants belong to 2.14 to 2.18.
   CHECK(direct(18, tuning) == sum(2 * (8 + 7 * .5) + 10.7 + at(8 * 48 / 2., S)));
   CHECK(chain(18, tuning) == sum(2 * 7 * 4.75 + 14 + at(240 / 2., S)));
   CHECK(chain(17, tuning) == sum(2 * 7 * 8. + at(.75 * 240 / 2, S)));
@@ -385,7 +391,7 @@ TEST_CASE("NCCL's CollNet") {
   CHECK(chain(28, mesh) > 0);
   tuning.sharp = false;
   CHECK(chain(28, tuning) == -1);
-  // NVLS over several nodes, at the rate of the NICs.
+  // NVLS over several nodes runs at the rate of the NICs.
   hopper.in_switch = true;
   hopper.link_GBps = 450;
   const auto nvls = [&](int minor) {
@@ -399,7 +405,7 @@ TEST_CASE("NCCL's CollNet") {
 }
 
 TEST_CASE("NCCL's channels and lanes") {
-  // A lane of two channels for each NIC in use, limited by the number of GPUs.
+  // Each NIC in use gives a ring of two channels; there are at most as many rings as GPUs.
   CHECK(nccl_channels({.nics = 8}, 8).standard == 16);
   CHECK(nccl_channels({.nics = 8}, 4).standard == 8);
   CHECK(nccl_channels({.nics = 1}, 4).standard == 2);
@@ -408,7 +414,7 @@ TEST_CASE("NCCL's channels and lanes") {
   CHECK(nccl_channels({.nics = 8, .max_ctas = 4}, 8).used == 4);
   CHECK(nccl_channels_of_a_lane({.nics = 8}, 4) == 2);
   CHECK(nccl_channels_of_a_lane({.nics = 1, .min_ctas = 4}, 4) == 4);
-  // Two NICs per lane count as one with twice the rate: 48 GB/s are listed below 50.
+  // Two NICs of one ring count as one with twice the rate: 50 GB/s are listed as 48.
   CHECK(us_of({with(Only::simple, {.nics = 16}), "ring", S, 2, 8}) ==
         sum(1.4 * (8.4 + 28 * 3.4 + 2 * 14) + at(8 * 48 * 16. / 30, S)));
   // A rate below every step gets the lowest step of the list.

@@ -49,7 +49,8 @@ double seconds(const Setting& s, const char* algorithm, Op op, double size) {
 }
 
 TEST_CASE("pipeline: a ring is limited by its link and by a slice on its way around") {
-  // 8 nodes of one GPU: 7 steps of S/8, all between nodes. With two slices per step, f = W/2.
+  // Eight nodes with one GPU have 7 steps of S/8, all between nodes. With two slices per step, f =
+  // W/2.
   Setting s = setting(1, 8);
   s.transport.slice = Bytes(100 * megabyte);
   s.transport.protocols[0].slices = 2;
@@ -73,8 +74,8 @@ TEST_CASE("pipeline: a ring is limited by its link and by a slice on its way aro
 }
 
 TEST_CASE("pipeline: a tree fills its pipe, then streams") {
-  // 2 nodes of one GPU: 2 hops; each edge carries S/2 each way in both trees, W = S/B. With k
-  // slices of S/2, the first slice takes 2 hops of S/2/k.
+  // Two nodes with one GPU have 2 hops. Each edge carries S/2 each way in both trees, so W = S/B.
+  // With k slices of S/2, the first slice takes 2 hops of S/2/k.
   Setting s = setting(1, 2);
   s.transport.slice = Bytes(1 * megabyte);
   for (const double size : {1e6, 2e6, 20e6, 200e6}) {
@@ -85,8 +86,8 @@ TEST_CASE("pipeline: a tree fills its pipe, then streams") {
 }
 
 TEST_CASE("pipeline: a tree of many nodes fills its pipe with slices of half the payload") {
-  // 8 nodes of one GPU: up and down 3 levels are 6 hops, and each tree carries S/2. A first slice
-  // of S/2/k passes each hop alone, in 6 S/2/k/B; an inner node's NIC carries 2 S in total. With
+  // Eight nodes with one GPU: 3 levels up and down are 6 hops, and each tree carries S/2. The first
+  // slice of S/2/k takes 6 S/2/k/B over these hops; an inner node's NIC carries 2 S in total. With
   // slices of 1 MB, k = S/2/MB, so that filling the pipe takes (3 - 2) S/B/k = 2 MB/B longer.
   Setting s = setting(1, 8);
   s.transport.slice = Bytes(1 * megabyte);
@@ -96,7 +97,8 @@ TEST_CASE("pipeline: a tree of many nodes fills its pipe with slices of half the
 }
 
 TEST_CASE("pipeline: a node's cap below its NICs' rate applies and is shared by them") {
-  // 2 nodes of 4 GPUs and NICs of 1 GB/s: 4 GB/s, capped at 1 GB/s of payload by the protocol.
+  // Two nodes have 4 GPUs and 4 NICs of 1 GB/s each. The protocol caps a node's 4 GB/s at 1 GB/s of
+  // payload.
   Setting s = setting(4, 2);
   for (HopLatency* hop : {&s.transport.protocols[0].ring, &s.transport.protocols[0].tree})
     *hop = {};
@@ -105,13 +107,14 @@ TEST_CASE("pipeline: a node's cap below its NICs' rate applies and is shared by 
   CHECK(seconds(s, "ring", Op::all_gather, 64 * megabyte) == Approx(7. / 8 * 64e6 / 1e9));
   s.transport.protocols[0].efficiency = 0.5;  // does not affect the cap, which is in payload
   CHECK(seconds(s, "ring", Op::all_gather, 64 * megabyte) == Approx(7. / 8 * 64e6 / 1e9));
-  // Trees get their share of the cap.
+  // The cap of trees is multiplied by their share of it.
   s.transport.protocols[0].tree_efficiency = 0.5;
   CHECK(seconds(s, "tree", Op::all_reduce, 64 * megabyte) == Approx(64e6 / 0.5e9));
   CHECK(seconds(s, "ring", Op::all_gather, 64 * megabyte) == Approx(7. / 8 * 64e6 / 1e9));
 }
 
-// 2 nodes of 8: rings of 8 GB over 16 channels of 1 GB/s, less than the rate of their links.
+// Two nodes of 8 GPUs: a ring of 8 GB over 16 channels of 1 GB/s, which is less than the rate of
+// its links.
 TEST_CASE("pipeline: channels limit a ring, and few bytes use few channels") {
   Setting s = setting(8, 2);
   s.nic = 1e12;
@@ -121,7 +124,8 @@ TEST_CASE("pipeline: channels limit a ring, and few bytes use few channels") {
   s.transport.tuning = NcclTuning{.nics = 8};
   s.transport.slice = Bytes(1e12);
   const double latency = 7 * us + (14 * 5 + 1 * 20) * us;
-  // 15 steps of S/16 over 16 channels, and of 10 KiB over two; f = W if a block is one slice.
+  // A ring has 15 steps of S/16, over 16 channels or, for 10 KiB, over two. If a block is one
+  // slice, f = W.
   for (const auto& [size, channels] : {std::pair{8e9, 16.}, std::pair{10240., 2.}}) {
     INFO(size);
     CHECK(seconds(s, "ring", Op::all_gather, size) ==
@@ -131,7 +135,7 @@ TEST_CASE("pipeline: channels limit a ring, and few bytes use few channels") {
       CHECK(simulate(planned, NetworkModel::flow).s() == Approx(planned.time.s()).epsilon(1e-6));
     }
   }
-  // A tree passes all of S twice up and down a chain of seven hops, and over one hop between nodes.
+  // A tree passes all of S up and down over eight hops: a chain of seven, and one between nodes.
   CHECK(seconds(s, "tree", Op::all_reduce, 8e9) == Approx(16 * 8e9 / (16 * 1e9)).epsilon(1e-3));
   // Simple's channels limit a hop; their combined rate is the NICs' share.
   simple.name = "Simple";
@@ -146,7 +150,7 @@ TEST_CASE("pipeline: within one node other latencies apply") {
   Setting s = setting(4, 1);
   s.transport.protocols[0].alone =
       HopLatency{Duration::microseconds(3), Duration::microseconds(1), Duration()};
-  // An all-reduce has 6 steps.
+  // An all-reduce over these ranks has 6 steps.
   CHECK(seconds(s, "ring", Op::all_reduce, 4) == Approx(9 * us).epsilon(1e-5));
   s.nodes = 2;
   CHECK(seconds(s, "ring", Op::all_gather, 4) == Approx((7 + 6 * 5 + 20) * us).epsilon(1e-4));
@@ -161,11 +165,12 @@ TEST_CASE("pipeline: the switch reduces at S (1 + 1/p) each way") {
       InSwitch{{Duration::microseconds(25), Duration(), Duration::microseconds(21)}, 0.8};
   const double S = 800 * megabyte;
   CHECK(seconds(s, "nvls", Op::all_reduce, S) == Approx(25 * us + S * 9 / 8 / 80e9).epsilon(1e-7));
-  // Cheaper than the ring's 2 * 7/8 S, so it is chosen; small sizes use the ring with its low base.
+  // NVLS sends less than the ring's 2 * 7/8 S, so it is chosen. Small sizes use the ring with its
+  // low base latency.
   CHECK(plan(s, "", Op::all_reduce, S).algorithm == "nvls");
   s.transport.protocols[0].ring = {};
   CHECK(plan(s, "", Op::all_reduce, 8).algorithm == "ring");
-  // Four nodes: trees between them, two levels deep; an inner node sends 2 S over 8 NICs.
+  // Four nodes are joined by trees of two levels; an inner node sends 2 S over 8 NICs.
   s.nodes = 4;
   CHECK(seconds(s, "nvls_tree", Op::all_reduce, S) ==
         Approx(25 * us + 4 * 21 * us + 2 * S / 8e9).epsilon(1e-7));
@@ -236,7 +241,7 @@ TEST_CASE("turns: if all ranks post in the same order, the last node starts late
     s.transport.queue_ahead = Bytes(2 * message);
     CHECK(turns_one_by_one(nodes) == 2 * nodes - 3);
     CHECK(time("deepspeed_gather") == Approx(27 * us + turns_one_by_one(nodes) * 1e-3));
-    // If a quarter of each message is queued, a quarter of the wait remains.
+    // If a quarter of each message is queued, only a quarter of the extra wait occurs.
     s.transport.queue_ahead = Bytes(message / 4);
     CHECK(time("deepspeed_gather") == Approx(side_by_side + (nodes - 2) * 0.25e-3));
     // MPI's own linear exchange starts with a different peer on every rank.
@@ -273,7 +278,8 @@ TEST_CASE("incast: exchanges wait for the timer if a port holds less than a pack
     s.transport.port_queue = PortQueue{full_packet * 28, Duration::microseconds(200e3)};
     return (time(algorithm, message) - without) / 0.2;
   };
-  // Each of 2 GPUs receives from 14 over the same port: 28 flows, and half of the exchanges wait.
+  // Each of the 2 GPUs of a node receives from 14 ranks over the same port: 28 flows, and half of
+  // the exchanges wait.
   CHECK(waits("linear", 1e5) == Approx(0.5));
   CHECK(waits("deepspeed_gather", 1e5) == Approx(0.5));
   CHECK(waits("deepspeed_gather", 5e3) == Approx(0.5));

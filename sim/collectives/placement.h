@@ -48,7 +48,7 @@ Placement placed(const ProcessGroup& group, const Machine& machine, const Place&
 // Returns the NIC next to a slot, counted within the node.
 int nic_next_to(const Machine& machine, int slot);
 
-// Returns the NICs next to the members of one sibling on a node, without duplicates.
+// Returns the NICs next to the ranks of sibling group `sibling` on one node, without duplicates.
 std::vector<int> nics_of(const ProcessGroup& group, const Machine& machine, const Place& place,
                          int sibling);
 

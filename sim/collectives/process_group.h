@@ -8,8 +8,8 @@
 //   member i   slot (i % per_node) * stride of node (i / per_node) * node_stride
 //   sibling k  the same, shifted by (k / stride) * per_node * stride + k % stride slots
 //
-// One group on whole nodes is {ranks, GPUs per node}; the data-parallel groups above are {nodes, 1,
-// 8, 1, 8}, and the two tensor-parallel groups of 4 on a node of 8 {4, 4, 1, 1, 2}.
+// One group on whole nodes is {ranks, GPUs per node}. The data-parallel groups above are {nodes, 1,
+// 8, 1, 8}. Two tensor-parallel groups of 4 on a node of 8 are {4, 4, 1, 1, 2}.
 //
 // Left out: groups on other nodes, which share only links of an oversubscribed fabric with these.
 // Both network models of a step include them (collective_costs.h, peer_groups.h in

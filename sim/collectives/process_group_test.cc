@@ -87,8 +87,9 @@ TEST_CASE("process group: groups in one node share its NICs, not each other's li
     CHECK(time({p, p, 1, 1, siblings}, 1) == Approx(alone));
     CHECK(time({p, p, siblings, 1, siblings}, 1) == Approx(alone));
   }
-  // Over 2 nodes, n = 8, one crossing per rail and round. Two groups of four in adjacent slots have
-  // half of the NICs each; interleaved, both use all NICs and have half of each.
+  // Rings over 2 nodes, n = 8 ranks, cross the network once per rail and round. Two groups of four
+  // adjacent slots use half of the NICs each; interleaved groups both use all NICs and get half of
+  // each.
   for (const int stride : {1, 2}) {
     const auto groups = [&](int siblings, int nics) {
       return time({8, 4, stride, 1, siblings}, nics);
@@ -240,8 +241,8 @@ TEST_CASE("routes: threads that request links from one router do not use it at t
 }
 
 TEST_CASE("routes: messages by rail leave through the NIC next to their receiver") {
-  // The second of two groups that alternate over eight GPUs: slots 1, 3, 5, 7 of two nodes, next to
-  // NICs 0, 1, 1, 2.
+  // The second of two groups that alternate over eight GPUs has slots 1, 3, 5 and 7 of two nodes,
+  // next to NICs 0, 1, 1 and 2.
   const ProcessGroup group{8, 4, 2, 1, 2};
   Machines on = machines(8, 3, 2);
   Machines::Wired& wired = on.full();

@@ -34,8 +34,8 @@ void exchange_round(CommSchedule& schedule, const Core& core, int distance, Byte
       {add_sends(schedule, std::move(sends)), 1, crosses ? 0 : 1, crosses ? 1 : 0});
 }
 
-// Adds the round in which the even rank of each pair sends its data before the core runs, or gets
-// the result.
+// Adds the round before the core rounds, in which the even rank of each pair sends its data, or,
+// with `back`, the round after them, in which it gets the result.
 void fold_round(CommSchedule& schedule, const Core& core, Bytes bytes, bool back,
                 const Placement& placement) {
   if (core.extra == 0) return;

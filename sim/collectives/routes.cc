@@ -52,7 +52,7 @@ class Finder {
     find(sends, halves, paths, [] {});
   }
 
-  // Finds the links of a set piece by piece.
+  // Finds the links of a set in pieces and calls `take` with each piece.
   void find_pieces(const std::vector<Send>& sends, bool halves, LinkLists& piece,
                    const FairShares::Take& take) {
     piece.clear();
@@ -270,7 +270,8 @@ Routes find_routes(const CommSchedule& schedule, const ProcessGroup& group,
       whole = written.size() == flows;
     };
     FlowLoads loads = shares.of(pieces, weights);
-    // `written` is reused if no other set overwrites it: sets of unequal flows need their links.
+    // `written` is reused unless another set would overwrite it: sets of unequal flows need their
+    // links.
     if (whole && schedule.send_sets.size() == 1)
       return {
           std::make_shared<const Paths>(std::move(written), std::move(loads), machine->topology)};

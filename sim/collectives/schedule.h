@@ -80,8 +80,8 @@ struct CommSchedule {
   Bytes size;
   std::string algorithm;
   Latencies latencies = Latencies::ring;
-  // If folded, sends to or from nodes that are not written count half: only over the links of the
-  // written end. Otherwise they return to the image of their receiver (machine.h).
+  // If folded, sends to or from nodes that are not written count half: they load only the links of
+  // the written end. Otherwise they return to the image of their receiver (machine.h).
   bool halves = false;
   // The only set is an exchange of every rank with every other rank. One send stands for all sends
   // within a node, one for all sends that leave a full node (exchange_loads.h).
@@ -93,7 +93,7 @@ struct CommSchedule {
 
 // Returns the number of stored sends.
 std::size_t sends_in(const std::vector<Send>& sends);
-// Returns how many of the sends of `send` leave their node.
+// Returns the number of flows of `send` that leave their node.
 int crossings(const Send& send, const Placement& placement);
 
 // Returns the traffic of one group, from the stored sends.

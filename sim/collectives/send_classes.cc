@@ -6,7 +6,8 @@
 namespace lambcast {
 namespace {
 
-// Returns a colour that differs for sends of different bytes or classes.
+// Returns a colour for the flows of a send: sends with different bytes or classes get different
+// colours.
 Colour colour_of(const SendClass& of, const std::vector<Send>& sends) {
   const Colour where = Colour{of.loads} << 2 | Colour{of.crosses} << 1 | Colour{of.first_sibling};
   return mixed(mixed(mixed(mixed(0, sends[of.send].bytes.value()), of.share), where),

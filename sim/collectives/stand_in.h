@@ -31,7 +31,7 @@ using CanWrite = std::function<bool(const ProcessGroup&)>;
 std::optional<StandIns> stand_ins(std::string_view algorithm, const ProcessGroup& group,
                                   int nodes_alike, const CanWrite& can_write);
 
-// Plans `request`, whose algorithm is given, from both groups.
+// Plans `request` from the plans of both groups. The request must name its algorithm.
 Collective plan_by(const StandIns& groups, const CollectiveRequest& request, Machines& machines,
                    const Transport& transport);
 

@@ -53,7 +53,8 @@ class Written {
   std::map<int, int> first_;                     // first written node of each part
 };
 
-// Adds both trees over the nodes, one pair per rail, every edge both ways; nothing on one node.
+// Adds the sends of both trees over the nodes, a pair of trees per rail, with sends in both
+// directions of every edge. Adds nothing on one node.
 void between_nodes(std::vector<Send>& sends, Bytes size, const Placement& placement) {
   const int nodes = placement.nodes();
   if (nodes == 1) return;

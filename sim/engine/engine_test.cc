@@ -30,7 +30,7 @@ TEST_CASE_METHOD(Fixture, "engine: a resource runs one task at a time, in order 
 }
 
 TEST_CASE_METHOD(Fixture, "engine: rounds pay their latency each, repetitions count") {
-  // 3 + 5 * (2 + 0) us, both with the five rounds as one event and expanded.
+  // The program takes 3 + 5 * (2 + 0) us, with its five rounds as one event and also expanded.
   const auto nothing =
       std::make_shared<const FlowSet>(std::vector<std::vector<LinkId>>(), std::vector<Flow>());
   CommProgram program{microseconds(3), {{nothing, microseconds(2), 5}}, false};

@@ -11,8 +11,8 @@ namespace {
 
 constexpr int ports = 4, spines = 2;
 
-// Nodes under leaves of 4, joined by two spines: a link each way between a node and its leaf, and
-// between a leaf and each spine.
+// Nodes under leaves with 4 ports each, joined by two spines: one link in each direction between a
+// node and its leaf, and between a leaf and each spine.
 struct Tree {
   int nodes;
   std::shared_ptr<const Topology> topology;

@@ -38,8 +38,8 @@ struct Alike {
     LinkId first;
     std::uint32_t count;
   };
-  // Classes of links that the same flows cross, as on the way from a GPU to its NIC. Only the
-  // narrowest of them limits these flows.
+  // Classes of links that are crossed by the same flows, as on the way from a GPU to its NIC. Only
+  // the narrowest class limits these flows.
   using Trunk = std::vector<Links>;
 
   std::vector<std::vector<Flows>> flows;  // by list of flows, ordered by the first flow of a class

@@ -12,7 +12,7 @@ struct Effort {
   std::int64_t solves = 0;  // solves of max-min rates, each over flows that share links
   std::int64_t filled = 0;  // flows whose rates were computed, over all solves
 
-  // Counts over all algorithms that were considered for a collective:
+  // Sums over all algorithms that were considered for a collective:
   std::int64_t routes = 0;               // routes found, one per flow
   std::chrono::nanoseconds routing{0};   // time spent finding them
   std::int64_t lowered = 0;              // schedules turned into flow sets

@@ -13,7 +13,7 @@ std::vector<Share> shares_of(const FlowSet& set, const Topology& topology) {
   return FairShares(topology).of(set.paths->links(), weights).shares(topology);
 }
 
-// The flows with the least share per unit of weight among those examined so far.
+// The flows with the least share per unit of weight among the flows examined so far.
 struct First {
   double share = std::numeric_limits<double>::infinity();
   double least_bytes = 0, most_bytes = 0;  // per unit of weight

@@ -6,7 +6,8 @@
 //   queue       a heap of the ends of flows. Flows with unchanged rates are not touched.
 //   memory      the time of a set that had the network to itself, or the time that follows from its
 //               shares (fair_share.h). The set takes the same time again, to the picosecond, so
-//               repeated rounds cost one event each. If another set begins meanwhile, the flows of
+//               repeated rounds cost one event each. If another set begins before its end, the
+// flows of
 //               the running set are replayed up to that instant.
 #pragma once
 
@@ -60,7 +61,7 @@ class FlowNetwork final : public Network {
   };
 
   void move_clock(SimTime now);
-  // Returns whether the set has bytes to move.
+  // Starts a set. Returns whether it has bytes to move.
   bool begin(Ticket ticket, const FlowSet& flows, std::int64_t times);
   std::optional<Duration> known_alone(const FlowSet& flows, std::int64_t times);
   void make_up_for(const Alone& alone, SimTime now);

@@ -192,7 +192,7 @@ TEST_CASE(
       }
       sets.emplace_back(on, flows);
     }
-    // Sets are started again, shortly after one another or after the network was idle.
+    // A set is started several times: shortly after its last start, or after the network was idle.
     std::vector<Start> starts;
     double now = 0;
     for (int i = 0; i < 40; ++i) {
@@ -329,7 +329,7 @@ TEST_CASE("flow network: a set without bytes to move does not count as alone in 
   CHECK_FALSE(network.next_event());
 }
 
-// The clock of 64-bit picoseconds ends at 106 days.
+// The clock counts picoseconds in 64 bits and ends at 106 days.
 TEST_CASE("flow network: a flow that outlasts the clock is a usage error, not an internal one") {
   const Topology topology = star(2);
   const FlowSet fits(std::vector<std::vector<LinkId>>{{0}}, {{Bytes(9e15)}});

@@ -56,7 +56,8 @@ using Fabric = std::function<void(Machine&, const NodeSpec&)>;
 void single_switch(Machine& machine, const NodeSpec& node);
 
 std::shared_ptr<const Machine> build_machine(const NodeSpec& node, int nodes, const Fabric& fabric);
-// Writes `parts` parts of `part` nodes. Under the fabric, all parts must be alike.
+// Builds a folded machine: `parts` parts of `part` nodes are written. The fabric must treat all
+// parts alike.
 std::shared_ptr<const Machine> build_folded_machine(const NodeSpec& node, int nodes, int part,
                                                     int parts, const Fabric& fabric);
 

@@ -84,7 +84,8 @@ void MaxMin::remove(FlowId id) {
     if (!carrier.narrow) continue;
     carrier.load -= rate(id);
     touch(link, -std::int64_t{flow.weight});
-    // Hysteresis: flows that end are often followed by others.
+    // Hysteresis: a link becomes wide only well below its limit, since flows that end are often
+    // followed by others.
     if (carrier.count < 2 || carrier.ceilings < capacity(link) / 2) become_wide(carrier);
   }
   if (flow.before == 0) std::erase(added_, id);  // not solved yet
@@ -313,7 +314,7 @@ void MaxMin::spread_over(Carrier& carrier, LinkId link) {
   look_at_all(carrier, link, full);
 }
 
-// Visits the flows of a link that are not solved yet.
+// Visits the unsolved flows of a link.
 void MaxMin::look_at_all(Carrier& carrier, LinkId link, bool full) {
   double fastest = 0;
   carrier.fastest = 0;

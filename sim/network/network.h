@@ -24,8 +24,8 @@
 
 namespace lambcast {
 
-// Rates of `flows` consecutive flows: `each` in the set, and `alone`, the narrowest link's
-// capacity.
+// Rates of `flows` consecutive flows: `each` is the rate of a flow in the set, `alone` the capacity
+// of its narrowest link.
 struct Share {
   Bandwidth each, alone;
   std::uint32_t flows;
@@ -151,7 +151,8 @@ class Network {
   virtual void start(Ticket ticket, const FlowSet& flows, std::int64_t times, SimTime now) = 0;
   // Returns the time of the next end of a flow, if any flow is in flight.
   virtual std::optional<SimTime> next_event() = 0;
-  // Moves the clock to `now` (never past next_event()) and appends the tickets of finished sets.
+  // Moves the clock to `now` (which must not be past next_event()) and appends the tickets of
+  // finished sets.
   virtual void advance(SimTime now, std::vector<Ticket>& finished) = 0;
 };
 

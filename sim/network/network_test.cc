@@ -26,7 +26,7 @@ Duration run_alone(Network& network, const FlowSet& flows) {
   return now.since_start();
 }
 
-// Links a, b and c in a row.
+// Three links in a row: a, b and c.
 struct Line {
   Line() {
     for (int i = 0; i < 4; ++i)
@@ -51,8 +51,8 @@ TEST_CASE("flow network: the long flow of a line gets half of each shared link")
 }
 
 TEST_CASE("flow network: flows take up the capacity that another flow leaves") {
-  // Two flows on c (2 GB/s), one of them also on a (1 GB/s) with a third flow: a gives 0.5 GB/s
-  // each, so the flow on c alone gets 1.5 GB/s.
+  // Two flows use c (2 GB/s); one of them shares a (1 GB/s) with a third flow. Link a gives 0.5
+  // GB/s to each of its flows, so the flow that uses only c gets 1.5 GB/s.
   Line line;
   FlowNetwork network(line.topology);
   const FlowSet flows{{{line.a, line.c}, {line.a}, {line.c}}, {{Bytes(gb), {}, 1, 3}}};
@@ -170,11 +170,12 @@ TEST_CASE(
   const NodeSpec node{4, 2, Bandwidth(gb), false, Bandwidth(gb), Bandwidth(gb), Bandwidth(gb)};
   const auto machine = build_machine(node, 3, single_switch);
   Router router(machine->topology);
-  // The path between peers is their bus, not a third GPU.
+  // The path between peers leads over their bus, not over a third GPU.
   std::vector<LinkId> peers;
   router.append_route(machine->gpu[0], machine->gpu[3], 0, peers);
   CHECK(peers.size() == 2);
-  // Two parallel switches, with two cables to the first: 3 paths, chosen by salt.
+  // Two parallel switches, the first of them joined by two cables, give 3 paths, which the salt
+  // selects.
   Topology diamond;
   for (const VertexKind kind :
        {VertexKind::nic, VertexKind::fabric, VertexKind::fabric, VertexKind::fabric,

@@ -96,7 +96,7 @@ using Switches =
                                        boost::no_property, std::uint32_t, std::uint32_t>;
 using Against = boost::reverse_graph<Switches>;
 
-// Hop counts from the switches of a part to a target, as far as the search has reached.
+// Hop counts from the switches of a part to a target, for the switches that the search has reached.
 struct Counts {
   std::vector<std::uint16_t> hops;  // indexed by position in the part
   std::vector<SwitchId> met;        // switches reached, in search order
@@ -386,7 +386,7 @@ class Router::Tables {
     kept.from = at;
     kept.counts = &counts;
     kept.ways.clear();
-    // One hop from the target: the target usually has fewer links than a spine.
+    // One hop from the target, search the links into the target: it usually has fewer than a spine.
     const SwitchId target_switch = counts.met.front();
     if (left == 1 && counts.met.size() > 1 && counts.hops[place_[counts.met[1]]] != 0 &&
         in_degree(target_switch, switches_) < out_degree(at, switches_)) {
