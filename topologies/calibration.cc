@@ -45,13 +45,14 @@ struct Strangeness {
   double uncalibrated(NicRate rate, Typical typical) const {
     const double without = rate == NicRate::effective ? effective_rate : nominal_rate;
     if (typical == Typical::none) return without;
-    // Few fabrics show the rate of one stream, so a known NIC rate does not narrow this width.
+    // Few fabrics show the rate of one stream, so the width over sockets stays the same even if the
+    // NIC's effective rate was measured.
     if (typical == Typical::socket && rate == NicRate::nominal) return of_sockets;
     return std::min(without, typical == Typical::rdma ? of_rdma : of_sockets);
   }
 };
 
-// A band whose fit is off by more does not count as calibrated: exp(0.5) is 1.65.
+// A band whose fit is off by more than this factor, exp(0.5) = 1.65, does not count as calibrated.
 constexpr double poor_fit = 0.5;
 
 constexpr double most_ranks = 32;  // largest number of ranks in the public tables
@@ -64,8 +65,8 @@ const Strangeness& strangeness_of(Bytes size, int ranks) {
   return alike < small_below ? small : alike < medium_below ? medium : large;
 }
 
-// Returns whether a list of measured names applies to `name`. An empty list stands for the
-// library's own choices, and for nothing if the choice has changed.
+// Returns whether a list of measured names applies to `name`. An empty list means the library's own
+// choices; it applies to no name if the choice has changed.
 bool holds(const std::vector<std::string>& names, std::string_view name, bool choice_changed) {
   if (names.empty() || name.empty()) return !choice_changed;
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -124,7 +125,7 @@ std::optional<Calibration> decode_calibration(const Table& table) {
   }
   calibration.protocols =
       names_of(table, "protocols", "protocol of NCCL", {"LL", "LL128", "Simple"});
-  // These keys do not affect forecasts: validate compares them with the log that it is given.
+  // These keys do not affect forecasts; `lambcast validate` compares them with its log.
   table.find<std::vector<std::string>>("fitted_tables");
   calibration.sizes = {table.get<Bytes>("smallest").value(), table.get<Bytes>("largest").value()};
   if (!(calibration.sizes.low > 0) || calibration.sizes.high < calibration.sizes.low)
@@ -203,7 +204,7 @@ CalibratedInterval interval_of(const Calibration& calibration, Op op, Bytes size
                                   calibration.another_machine ? off.another_site : 0);
   const double low = -std::log(std::min(1.0, band->low)),
                high = std::log(std::max(1.0, band->high));
-  // A band with all errors on one side still includes the forecast itself.
+  // The interval includes the forecast itself even if all errors of the band have the same sign.
   const auto end = [&](double measured) {
     const double widened = std::hypot(std::hypot(measured, departure.of(nodes)),
                                       std::hypot(further, other, distance.side));

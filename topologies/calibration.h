@@ -2,12 +2,12 @@
 // it. It tells for any forecast whether it lies inside the measured range, and gives it an
 // interval.
 //
-// Inside means: the operation, size and layout were measured (this number of GPUs of each node, on
-// a number of nodes in the range measured with it), rows of that size band ran the algorithm, and
-// some row ran the protocol. If the tables forced the ring, forecasts of a tree rest on a prior.
-// Inside, the interval of a time t is [t * low, t * high], with low and high the 5th and 95th
-// percentile of measured / forecast over the rows of that size band, each forecast by a fit to the
-// other half (validate/calibrate).
+// A forecast is inside if its operation, size and layout were measured (this number of GPUs per
+// node, and a number of nodes in the range measured with it), if rows of its size band ran the
+// algorithm, and if some row ran the protocol. If the tables forced the ring, forecasts of a tree
+// rest on a prior. Inside, the interval of a time t is [t * low, t * high], with low and high the
+// 5th and 95th percentile of measured / forecast over the rows of that size band, each forecast by
+// a fit to the other half (validate/calibrate).
 //
 // Outside, each end moves away from t, in logarithms, but at most to u, the half width of a
 // description without a calibration, unless its own band is wider:
@@ -91,7 +91,7 @@ struct Calibration {
     double high = 1;
     bool operator==(const Range&) const = default;
   };
-  // Range of the numbers of nodes measured with this number of GPUs of each in use.
+  // Range of the numbers of nodes that were measured with this number of GPUs in use per node.
   struct MeasuredNodes {
     int gpus_per_node = 1;
     Range nodes;
@@ -150,7 +150,7 @@ struct CalibratedInterval {
   Ground ground = Ground::none;
 };
 
-// Returns the interval widened for a time that is an approximation itself.
+// Returns the interval widened by the uncertainty of a time that is an approximation itself.
 inline CalibratedInterval widened(CalibratedInterval interval,
                                   const std::optional<Approximation>& by) {
   if (by) {
@@ -171,7 +171,8 @@ struct RunBy {
 // Evidence for the NICs' rate: only nominal, or an effective rate that was reached.
 enum class NicRate { nominal, effective };
 
-// A rate that an override states is nominal; `moved` is its departure from an effective rate.
+// Evidence for the NICs' rate after overrides. A rate that an override states is nominal; `moved`
+// is its departure from an effective rate.
 struct NicEvidence {
   // NOLINTNEXTLINE(google-explicit-constructor): without overrides a NicRate suffices.
   NicEvidence(NicRate of, std::optional<double> from = {}) : rate(of), moved(from) {}

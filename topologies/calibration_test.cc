@@ -27,8 +27,8 @@ TEST_CASE("calibration: an interval widens with the distance from the measured r
   CHECK(inside.low.us() == Approx(90));
   CHECK(inside.high.us() == Approx(110));
   CHECK(interval(Op::all_reduce, 2048, 8, 2).high.us() == Approx(200));
-  // Terms added to the band: 0.75 for twice the nodes, sqrt(2) x 0.75 for four times; 0.3 for
-  // another operation; one doubling for any size outside.
+  // Terms that are added to the band: 0.75 for twice the nodes, sqrt(2) x 0.75 for four times the
+  // nodes, 0.3 for another operation, and one doubling for any size outside the measured range.
   const double band = std::log(1.1);
   const auto twice = interval(Op::all_reduce, 1e6, 64, 16);
   CHECK_FALSE(twice.calibrated);
@@ -40,8 +40,8 @@ TEST_CASE("calibration: an interval widens with the distance from the measured r
   const auto other = interval(Op::all_gather, 1e6, 32, 8);
   CHECK_FALSE(other.calibrated);
   CHECK(other.high.us() == Approx(100 * std::exp(std::hypot(band, 0.3))));
-  // Half the GPUs of each node are one doubling away, as is half the nodes; the nearest of two
-  // layouts counts. Six of eight slots in use mean 3 GPUs per node.
+  // Half the GPUs of each node are one doubling away, and so is half the number of nodes. The
+  // nearer of two layouts counts. Six ranks on two nodes count as 3 GPUs per node.
   const auto half = interval(Op::all_reduce, 1e6, 8, 4);
   CHECK_FALSE(half.calibrated);
   CHECK(half.high.us() == Approx(100 * std::exp(std::hypot(band, 0.75))));
@@ -52,7 +52,8 @@ TEST_CASE("calibration: an interval widens with the distance from the measured r
   calibration.layouts.push_back({2, {8, 8}});
   CHECK(interval(Op::all_reduce, 1e6, 16, 8).calibrated);
   CHECK_FALSE(interval(Op::all_reduce, 1e6, 8, 4).calibrated);
-  // Several nodes if one was measured, and the reverse.
+  // The term c applies to several nodes if only one was measured, and to one node if only several
+  // were.
   calibration.layouts = {{4, {1, 1}}};
   CHECK(interval(Op::all_reduce, 1e6, 8, 2).high.us() ==
         Approx(100 * std::exp(std::hypot(band, std::hypot(0.75, 0.8)))));
@@ -96,7 +97,7 @@ TEST_CASE(
   // Far enough from the measured range, a calibration has no effect.
   const NicRate rate = NicRate::effective;
   CHECK(extrapolated(Op::all_reduce, 1e6, 16384, rate) == uncalibrated(1e6, 16384, rate));
-  // With 64 MiB, each of 1,024 ranks has as much as each of 32 ranks with 2 MiB.
+  // 64 MiB give each of 1,024 ranks as many bytes as 2 MiB give each of 32 ranks.
   CHECK(uncalibrated(64 << 20, 256, rate) == uncalibrated(2 << 20, 8, rate));
   CHECK(uncalibrated(64 << 20, 8, rate) == Approx(0.55));
   CHECK(uncalibrated(64 << 20, 8, NicRate::nominal) == Approx(1));

@@ -27,8 +27,9 @@ namespace {
 // A rounded measured rate may be slightly above the nominal rate.
 constexpr double rounding = 1.01;
 
-// Rate of a channel, and the share of a NIC's rate that additional channels reach: on 8 nodes of 8
-// H100 with NICs of 50 GB/s, 16 channels moved 321 GB/s and 24 moved 391 (nccl-tests#309).
+// Rate of a channel, and the share of a NIC's rate that additional channels reach. On 8 nodes of 8
+// H100 with NICs of 50 GB/s (400 GB/s per node), 16 channels moved 321 GB/s, 24 channels 391
+// (nccl-tests#309).
 constexpr Bandwidth channel_rate(321e9 / 16);
 constexpr double most_of_nic = 391.0 / 400;
 
@@ -39,7 +40,8 @@ constexpr double tree_over_two_sockets = 0.55;
 
 constexpr Range<double> any_factor{0.01, 100};
 
-// 48 bytes for each of 8.03e9 weights in 1.27 and 1.43 s: parts of steps of 3.18 and 2.69 s.
+// An update moves 48 bytes for each of 8.03e9 weights and took 1.27 and 1.43 s, of steps of 3.18
+// and 2.69 s.
 constexpr Bandwidth updates_on_host(335e9);
 constexpr const char* of_updates =
     "as on nodes of 8 H200 and of 8 B200: Llama 3.1 8B with ZeRO-3 and AdamW on the host, 141 and "
@@ -133,8 +135,8 @@ StackSpec decode_stack(const Table& table) {
   return spec;
 }
 
-// "--set nic.bandwidth" alone describes another NIC with that nominal rate. Returns the nominal
-// rate of the described NIC if it is lower.
+// "--set nic.bandwidth" without "nic.nominal" describes another NIC, with that rate as its nominal
+// rate. Returns the nominal rate of the described NIC if it is lower.
 std::optional<Bandwidth> raise_name_plate(Table& table, const Overrides& overrides) {
   const auto of = [&](std::string_view key) {
     return std::ranges::find(overrides, key, &Overrides::value_type::first);
@@ -166,9 +168,9 @@ bool measures(const Provenance& from) {
   return from.kind == Kind::measured || from.kind == Kind::fitted;
 }
 
-// Returns the evidence that still applies after overrides. Thus a NIC that is set to be faster is
-// never slower for a library that gets more of an effective rate, and links keep the share that
-// belongs to a measured rate.
+// Returns the evidence that still applies after overrides. It prevents that a NIC with a higher
+// rate becomes slower for a library that reaches a larger share of an effective rate. Links keep
+// the share that belongs to a measured rate.
 Evidence evidence_of(const Table& description, const Overrides& overrides) {
   const auto sets = [&](std::string_view key) {
     return std::ranges::find(overrides, key, &Overrides::value_type::first) != overrides.end();
@@ -199,7 +201,8 @@ void check_nic_efficiency(const Cluster& cluster, const Overrides& overrides) {
         fmt::format("up to {:.3g}", most));
 }
 
-// Returns the protocol of a spec, with the library's factors that apply to all protocols.
+// Returns the protocol of a spec, multiplied by the factors that the library applies to all
+// protocols.
 Protocol protocol_of(const ProtocolSpec& spec, const LibrarySpec& library) {
   Protocol protocol{spec.name,
                     {spec.base.value, spec.local_hop.value, spec.network_hop.value},
@@ -338,7 +341,7 @@ Cluster load_cluster(const std::string& name_or_path, const Overrides& overrides
 }
 
 Cluster load_cluster(Table parsed, const std::string& name_or_path, const Overrides& said) {
-  // Overrides are compared with the parsed text itself, not with the copy in which keys are set.
+  // Overrides are compared with the parsed text, not with the copy to which they are applied.
   const Overrides overrides = changes_of(parsed, said);
   Table table = parsed.copy();
   std::vector<std::string> flags;
@@ -415,7 +418,8 @@ Bandwidth reached_nic_rate(const Cluster& cluster, const LibrarySpec& library,
   const double fitted = library.nic_efficiency.value;
   if (library.rules != DecisionRules::nccl) return rate * fitted;
   const NcclTuning machine = nccl_machine(cluster);
-  // The default number of channels is the measured case, even at NCCL's limit (72 GPUs).
+  // The share was measured with the default number of channels, so it applies unchanged, even if
+  // NCCL limits that number (72 GPUs).
   if (machine.min_ctas == 1 && machine.max_ctas == NcclTuning::most_channels) return rate * fitted;
   const NcclChannels channels = nccl_channels(machine, group.per_node);
   if (channels.used == channels.standard) return rate * fitted;

@@ -63,7 +63,7 @@ struct ProtocolSpec {
   bool operator==(const ProtocolSpec&) const = default;
 };
 
-// All-reduce inside the NVLink switch, available from Hopper on.
+// Costs of an all-reduce inside the NVLink switch, available from Hopper on.
 struct NvlsSpec {
   Sourced<Duration> base, network_hop;
   Sourced<double> efficiency;  // share of node.gpu_link
@@ -192,7 +192,7 @@ std::vector<std::string> cluster_names();
 // Returns the text of a preset; throws Error if there is no preset of that name.
 std::string cluster_text(const std::string& name);
 
-// Returns the section of the library that the backend uses.
+// Returns the library's section of the description that the backend uses.
 const LibrarySpec& library_of(const Cluster& cluster, Backend backend);
 
 // Returns the transport of the backend's library between the backend's buffers.

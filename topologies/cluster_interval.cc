@@ -22,9 +22,9 @@ CalibratedInterval departed(const Cluster& cluster, const ProcessGroup& group,
   return interval;
 }
 
-// Half width of the logarithm for all_to_alls of NCCL over RDMA between nodes. The NIC shares
-// behind all_to_all_efficiency (library.cc) have a spread of 0.27, and their mean is over three
-// clusters: 1.645 x 0.27 x sqrt(1 + 1/3) = 0.51.
+// Half width of the logarithm for all_to_alls of NCCL over RDMA between nodes. The logarithms of
+// the NIC shares behind all_to_all_efficiency (library.cc) have a standard deviation of 0.27 over
+// three clusters: 1.645 x 0.27 x sqrt(1 + 1/3) = 0.51.
 constexpr double all_to_all_width = 0.5;
 
 // Half width of the logarithm for a preset over TCP whose tables do not state the NIC: cloud
@@ -53,7 +53,7 @@ CalibratedInterval widened(CalibratedInterval interval, Duration forecast, doubl
   return interval;
 }
 
-// Returns the interval of one algorithm, with the ground that it would have without overrides.
+// Returns the interval of one algorithm. Its ground is that of the calibration without overrides.
 CalibratedInterval own_interval(const Cluster& cluster, Backend backend, Op op, Bytes size,
                                 const ProcessGroup& group, Duration forecast, const RunBy& by) {
   const Typical typical = is_mpi(backend)                        ? Typical::none

@@ -35,7 +35,8 @@ TEST_CASE("required keys: an error names all missing keys, and no other key is r
   CHECK_THAT(none, Contains("mine.toml") && Contains("10 keys are missing"));
 }
 
-// Each line of the full description is needed, so that no reader reports another missing key later.
+// Each line of the full description is needed: without it, an error names the missing key at once,
+// so no reader reports a further key later.
 TEST_CASE("required keys: the list matches the keys that the description's readers require") {
   const std::string text = all_there;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -46,7 +47,8 @@ TEST_CASE("required keys: the list matches the keys that the description's reade
       less.erase(begin, line.size());
       INFO(line);
       CHECK_THAT(refusal_of(less), Contains("missing"));
-      // If the name is missing too, the error names both; without gpu_peers, gpu_nic is a third.
+      // If `name` is missing too, the error names both keys. Without `gpu_peers`, `gpu_nic` is
+      // missing as well.
       const char* const expected =
           line.starts_with("gpu_peers") ? "3 keys are missing: name" : "2 keys are missing: name";
       if (!line.starts_with("name"))
@@ -66,8 +68,8 @@ TEST_CASE("required keys: the keys of a fabric depend on its kind") {
   CHECK_THAT(missing("single-switch"), Contains("name: is missing"));
 }
 
-// Sections that are read early, for the evidence that overrides keep, are still checked for unknown
-// keys.
+// Some sections are read before overrides are applied, for their evidence. Their unknown keys are
+// refused all the same.
 TEST_CASE("cluster: an unknown key of a section is refused next to any other override") {
   const Overrides others{{"nic.bandwidth", "20 Gbit/s"},
                          {"nic.nominal", "400 Gbit/s"},
@@ -89,7 +91,7 @@ TEST_CASE("cluster: an unknown key of a section is refused next to any other ove
       }
 }
 
-// Every key below a section, written without its section, is answered with its place.
+// If a key is given without its section, the error suggests the key with its section.
 TEST_CASE("misplaced keys: a description names the keys that end with the word") {
   const std::map<std::string, std::string> keys = [] {
     const AskedKeys asked;

@@ -119,7 +119,7 @@ TEST_CASE(
                       "all_reduce 'rign', did you mean 'ring'? (allowed: ring, tree, nvls, "
                       "nvls_tree, collnet_direct, collnet_chain, hierarchical, "
                       "recursive_doubling, halving_doubling)"));
-    // Algorithms of other operations are not allowed here.
+    // An algorithm of another operation cannot be forced for all_reduce.
     CHECK_THROWS_WITH(forced(key.c_str(), "pairwise"), Catch::StartsWith(refused));
     CHECK_THROWS_WITH(forced(key.c_str(), "\"\""), Catch::StartsWith(refused));
     CHECK_THROWS_WITH(forced(key.c_str(), R"({value = "foo", kind = "assumed", source = "test"})"),
@@ -289,8 +289,8 @@ TEST_CASE("clusters: each GPU adds its share of the NICs") {
 }
 
 TEST_CASE("clusters: GPUs joined in pairs use only the links to peers in use") {
-  // 195 GB/s to three peers: one peer gets a third of it. An all-gather of two ranks is one step of
-  // S/2.
+  // A GPU reaches 195 GB/s to three peers together, so one peer gets a third of it. An all-gather
+  // of two ranks is one step of S/2.
   const auto seconds = [](const char* peers, int gpus) {
     Overrides all{
         {"node.gpu_peers", peers}, {"node.gpu_link", "195 GB/s"}, {"nccl.link_efficiency", "1"}};
@@ -347,7 +347,7 @@ TEST_CASE("clusters: groups of one GPU per node have NICs of their own, or share
   };
   CHECK(seconds(8, "8", "1") == seconds(1, "8", "1"));
   CHECK(seconds(8, "1", "1") == Approx(8 * seconds(1, "1", "1")).epsilon(1e-4));
-  // The share of a single GPU does not apply to a NIC that several groups keep busy.
+  // The factor for a single GPU does not apply to a NIC that several groups keep busy.
   CHECK(seconds(8, "8", "0.5") == Approx(2 * seconds(8, "8", "1")).epsilon(1e-4));
   CHECK(seconds(8, "1", "0.5") == seconds(8, "1", "1"));
   const Cluster h100 = load_cluster("hgx-h100-ndr", {});
@@ -385,11 +385,11 @@ double ring_seconds(const Overrides& overrides, int nodes) {
 TEST_CASE("fabrics: rings over rails are not slowed by uplinks that they do not cross") {
   const double ideal = ring_seconds({}, 8);
   CHECK(ideal == Approx(2 * 63. / 64 * 100e6 / (8 * 49e9)).epsilon(1e-6));
-  // With all nodes on one leaf per rail, no link is shared.
+  // With one leaf per rail for all nodes, no link is shared.
   CHECK(ring_seconds({{"fabric.kind", "rail-optimised"}, {"fabric.nodes_per_leaf", "8"}}, 8) ==
         Approx(ideal));
-  // Per rail, a ring crosses between leaves at every second node: 4:1 oversubscribed uplinks of two
-  // ports have 2 / 4 of a NIC's rate, half of the crossing flow.
+  // On each rail, a ring crosses between leaves at every second node. Uplinks of two ports,
+  // oversubscribed 4:1, have 2 / 4 of a NIC's rate, so the crossing flow gets half of its rate.
   CHECK(ring_seconds({{"fabric.kind", "rail-optimised"},
                       {"fabric.nodes_per_leaf", "2"},
                       {"fabric.oversubscription", "4.0"}},
@@ -399,8 +399,8 @@ TEST_CASE("fabrics: rings over rails are not slowed by uplinks that they do not 
                       {"fabric.nodes_per_leaf", "1"},
                       {"fabric.routers_per_group", "4"}},
                      8) >= ideal * (1 - 1e-6));
-  // One of the four nodes of a leaf sends to another leaf: 4:1 uplinks carry that at the NICs'
-  // rate.
+  // Only one of the four nodes of a leaf sends to another leaf, so uplinks oversubscribed 4:1 carry
+  // that flow at the NICs' rate.
   for (const char* const oversubscription : {"1.0", "4.0"}) {
     CHECK(ring_seconds({{"fabric.kind", "fat-tree"},
                         {"fabric.nodes_per_leaf", "4"},
@@ -438,8 +438,9 @@ TEST_CASE(
       CollectiveSeries series = prepare(cluster, setting);
       for (const Collective& part : compressed_exchange(series, backend, Bytes(4 * 1000)))
         sent += part.traffic.sent_per_rank.value();
-      // 1000 elements padded to a multiple of n * lcm(n, 8): 32, 64, 144. Every rank sends its
-      // signs except its own chunk, twice, and its 4-byte scale to all others, twice.
+      // 1000 elements are padded to a multiple of n * lcm(n, 8), which is 32, 64 or 144. In each of
+      // two phases, every rank sends its signs except its own chunk, and its 4-byte scale to all
+      // others.
       const double padded = ranks == 4 ? 1024 : ranks == 8 ? 1024 : 1008;
       CHECK(sent == Approx(2 * (ranks - 1.) / ranks * padded / 8 + 8 * (ranks - 1)));
     }

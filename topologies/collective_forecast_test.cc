@@ -7,8 +7,8 @@
 namespace lambcast {
 namespace {
 
-// Compares a curve with planned sizes, up to rounding to a picosecond in each of some hundred
-// rounds.
+// Checks that a curve equals separately planned sizes, up to rounding to a picosecond in each of
+// some hundred rounds.
 void check_curve(const Cluster& cluster, const CollectiveSetting& setting) {
   CollectiveSeries series = prepare(cluster, setting);
   CollectiveCurve curve = curve_of(cluster, setting);
@@ -91,8 +91,8 @@ TEST_CASE("collective forecast: a list of protocols does not apply to messages b
   CHECK(protocol("Simple", Op::all_reduce, 8, 16384) == "Simple");
 }
 
-// Rails of eight nodes are joined by spines with a sixteenth of their bandwidth. Messages that
-// leave through the NIC of their receiver's rail never cross them.
+// Rails of eight nodes are joined by spines with a sixteenth of the rails' bandwidth. Messages that
+// leave through the NIC of their receiver's rail never cross the spines.
 TEST_CASE("collective forecast: PXN keeps messages on their rail") {
   const auto seconds = [](const char* kind, const char* oversubscription, const char* pxn, Op op) {
     const Cluster cluster =
@@ -207,8 +207,8 @@ TEST_CASE("collective curve: after repricing it equals the curve of the new rate
   }
 }
 
-// The table of this machine forced rings (NCCL_ALGO), and took 165.8 us for 4 MiB, 209.2 for 8 and
-// 301.9 for 16. NCCL takes trees up to 8 MiB by itself.
+// The table of this machine was measured with rings only (NCCL_ALGO). It has 165.8 us for 4 MiB,
+// 209.2 for 8 and 301.9 for 16. Without that setting, NCCL would choose trees up to 8 MiB.
 TEST_CASE("collective forecast: an unmeasured tree costs no more than a measured ring") {
   const Cluster cluster = load_cluster("dgx-a100-80g", {});
   CollectiveSetting setting;
@@ -237,7 +237,7 @@ TEST_CASE("collective forecast: an unmeasured tree costs no more than a measured
               (chosen.chosen == "ring" ? 4 : 1));
   }
   CHECK(forecast(series, Bytes(8 << 20)).chosen == "tree");
-  // The name is that of the algorithm that was priced.
+  // The forecast names the algorithm that was priced, not NCCL's choice.
   CHECK(forecast(series, Bytes(8 << 20)).algorithm == "ring");
   CHECK(forecast(series, Bytes(8 << 20)).time.us() == Approx(209.2).epsilon(0.1));
   // A tree that is requested by name has the prior cost of trees.
@@ -246,7 +246,7 @@ TEST_CASE("collective forecast: an unmeasured tree costs no more than a measured
   CHECK(forecast(tree, Bytes(8 << 20)).time > forecast(ring, Bytes(8 << 20)).time);
 }
 
-// The measured times were 1,502 us for 1 MiB and 922 us for 2 MiB.
+// Measured on this machine: 1,502 us for 1 MiB and 922 us for 2 MiB.
 TEST_CASE("collective forecast: switching points of NCCL's rule are known, with the alternatives") {
   const Cluster cluster = load_cluster("alps-gh200-tcp", {});
   CollectiveSetting setting;
@@ -262,7 +262,7 @@ TEST_CASE("collective forecast: switching points of NCCL's rule are known, with 
   REQUIRE(falls.twice);
   CHECK(*falls.twice == forecast(series, Bytes(2 << 20)).time);
   CHECK_FALSE(tip(16 << 20).twice);
-  // On this machine, on equal hardware, and on a machine without tables.
+  // The same cluster with tables of its own, with tables of equal hardware, and without tables.
   Cluster mine = cluster, unmeasured = cluster;
   mine.calibration->another_machine = false;
   unmeasured.calibration.reset();

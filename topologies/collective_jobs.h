@@ -9,8 +9,8 @@
 //
 // Optional: name, gpus_per_node (default: all of the cluster's), first_gpu, stride, node_stride,
 // siblings (sim/collectives/process_group.h), start ("2 ms"), times (repetitions in sequence),
-// algorithm, protocol. Each job uses the algorithm and protocol that it would use alone. A GPU may
-// belong to several jobs, whose streams then share its links.
+// algorithm, protocol. Each job uses the algorithm and protocol that it would use without the
+// others. A GPU may belong to several jobs, whose streams then share its links.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,8 @@ struct CollectiveJob {
   std::string algorithm, protocol;  // empty: see CollectiveSetting
 };
 
-// Times from the job's start to the end of its last repetition, alone and with the other jobs.
+// Times from the job's start to the end of its last repetition: without the other jobs, and with
+// them.
 struct JobForecast {
   std::string algorithm, protocol;
   Duration alone, together;

@@ -34,7 +34,8 @@ CollectiveJob ring(int slot) {
 
 TEST_CASE("jobs: jobs that share NICs divide their rate, others are not slowed") {
   const Cluster cluster = cluster_of();
-  // 2(n-1)/n S over 1 GB/s; three jobs at one NIC take three times as long, also event by event.
+  // A ring takes 2(n-1)/n S over 1 GB/s. Three jobs at one NIC take three times as long, also if
+  // every round is an event.
   const double alone = 2 * 3. / 4 * 0.8;
   for (const bool expand : {false, true}) {
     for (const JobForecast& job :

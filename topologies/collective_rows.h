@@ -16,8 +16,8 @@ struct CollectiveQuestion {
   std::vector<double> sizes;  // bytes, counted as in nccl-tests
 };
 
-// A row of a collective's table. For an exchange it has the sums over its messages; different
-// algorithms and protocols are joined by '+'.
+// A row of a collective's table. For an exchange, it contains sums over the exchange's messages;
+// their different algorithms and protocols are joined by '+'.
 struct CollectiveRow {
   double size = 0;
   Duration time{};

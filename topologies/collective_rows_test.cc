@@ -93,7 +93,8 @@ TEST_CASE(
   REQUIRE(row.tip.approximation);
   CHECK(row.tip.approximation->low < 1);
   CHECK(row.tip.approximation->high > 1);
-  // 794,400 ranks halved until they are at most 16,384: 12,412, and half of them.
+  // 794,400 ranks are halved until at most 16,384 are left: 12,412. The second group has half of
+  // them.
   CHECK(row.tip.approximation->ranks == std::array{6206, 12412});
   question.setting.expand = true;
   CHECK_THROWS_WITH(forecast_rows(of_leaves("331"), question),

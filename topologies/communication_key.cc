@@ -101,7 +101,7 @@ auto members(const Cluster& all) {
 std::size_t hash_of(const Duration& value) { return std::hash<std::int64_t>()(value.ps()); }
 std::size_t hash_of(const std::string& value) { return std::hash<std::string>()(value); }
 
-// By address, as operator== compares it.
+// Hashes the address, since operator== compares addresses.
 std::size_t hash_of(const std::shared_ptr<const Calibration>& value) {
   return std::hash<std::shared_ptr<const Calibration>>()(value);
 }

@@ -137,7 +137,7 @@ void check_cluster(const std::string& name, const std::vector<Op>& ops,
 }
 
 TEST_CASE("continuity: a number that changes by 0.01 % changes no collective by more than 1 %") {
-  // The presets whose measured algorithms differ from NCCL's choice, and one preset of each other
+  // All presets whose measured algorithms differ from NCCL's choice, and one preset of each other
   // kind.
   for (const char* name : {"gcp-a3-mega", "aws-g4dn", "commodity-10gbe", "alps-gh200-tcp"})
     check_cluster(name, {Op::all_reduce}, {1, 4}, {65536, 64 << 20});

@@ -51,8 +51,9 @@ struct Departure {
 // zero.
 double departure_of_rate(double before, double after);
 
-// Returns the departure from the description to the one with `overrides` applied. `before` is empty
-// if the description is incomplete without its overrides; the departure is then infinite.
+// Returns the departure between the description without overrides, `before`, and the one with them,
+// `after`. `before` is empty if the description is incomplete without its overrides; the departure
+// is then infinite.
 Departure departure(const std::optional<Cluster>& before, const Cluster& after,
                     const Overrides& overrides);
 

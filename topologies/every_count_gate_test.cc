@@ -19,7 +19,8 @@ namespace {
 constexpr int most_gpus = 1 << 20;
 constexpr std::size_t compressed_allreduce = op_count;
 
-// Returns one GPU, a pair, a node, counts that fill the last node or leaf partly, and the maximum.
+// Returns the numbers of GPUs to test: one, two, a node, numbers that fill the last node or leaf
+// partly, and the maximum.
 std::set<int> counts_of(const Cluster& cluster) {
   const int gpus = cluster.gpus_per_node, leaf = std::max(1, cluster.fabric.nodes_per_leaf) * gpus;
   std::set<int> counts{1, 2, 3, gpus, 2 * gpus + 1, leaf + 1, 1000, most_gpus};

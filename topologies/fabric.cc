@@ -106,7 +106,8 @@ void dragonfly(Machine& machine, const NodeSpec& node, const FabricSpec& spec) {
       routers.push_back(add_switch(machine, static_cast<int>(routers.size())));
     attach(machine, nic, routers.back(), rate);
   }
-  // The last group is filled up, since otherwise some pair of groups would have no cable.
+  // Routers are added until the last group is full, since otherwise some pair of groups would have
+  // no cable.
   const auto group_size = static_cast<std::size_t>(spec.routers_per_group);
   while (routers.size() % group_size != 0)
     routers.push_back(add_switch(machine, static_cast<int>(routers.size())));
@@ -114,7 +115,8 @@ void dragonfly(Machine& machine, const NodeSpec& node, const FabricSpec& spec) {
   for (std::size_t a = 0; a < routers.size(); ++a) {
     for (std::size_t b = a + 1; b < routers.size(); ++b) {
       const std::size_t group_a = a / group_size, group_b = b / group_size;
-      // Two groups are joined by one cable each, spread over the routers of both.
+      // Each pair of groups is joined by one cable. The cables of a group are spread over its
+      // routers.
       const bool joined = group_a == group_b || (a % group_size == group_b % group_size &&
                                                  b % group_size == group_a % group_size);
       if (joined) machine.topology.add_duplex(routers[a], routers[b], cable, LinkKind::network);

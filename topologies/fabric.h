@@ -23,8 +23,8 @@ namespace lambcast {
 Fabric make_fabric(const FabricSpec& spec);
 
 // Returns the number of nodes of a part of a folded machine (sim/network/machine.h): one if all
-// `nodes` are on one switch, the nodes of a leaf if there are several leaves, of which the last may
-// be partly filled. Returns zero if no nodes are alike.
+// `nodes` are on one switch; the nodes of a leaf if there are several leaves, of which the last one
+// may be partly filled. Returns zero if no two nodes are equivalent.
 int nodes_alike(const FabricSpec& spec, int nodes);
 
 }  // namespace lambcast

@@ -119,7 +119,8 @@ TEST_CASE(
   }
 }
 
-// Several leaves of several nodes: all leaves are represented by two kinds, by several, or by none.
+// Fabrics with several leaves of several nodes. For trees, two kinds of leaves represent all, or
+// several kinds do, or none.
 TEST_CASE("fabrics: trees are written at the busiest leaves of each kind") {
   const HopLatency hop{Duration(), Duration::microseconds(3), Duration::microseconds(14)};
   Transport transport{
@@ -157,12 +158,13 @@ TEST_CASE("fabrics: trees are written at the busiest leaves of each kind") {
             CHECK(folded.machine->folded == (parts > 0));
             if (parts == 0) continue;
             ++folded_cases;
-            // One leaf for each direction of an uplink, and others for the busiest nodes.
+            // At most one leaf for each direction of an uplink and two for the busiest nodes are
+            // written.
             CHECK(folded.machine->written <= std::min(parts, 4) * alike);
             CHECK(folded.time == full.time);
             CHECK(folded.traffic.network_sent_per_node == full.traffic.network_sent_per_node);
-            // The rate that flows inside a node leave for a flow between nodes depends on both ends
-            // of that flow.
+            // The two are compared only if flows share links equally. Otherwise the rate that flows
+            // inside a node leave for a flow between nodes depends on both ends of that flow.
             if (shares_are_unlike(full)) continue;
             ++alike_under_sharing;
             CHECK(simulate(folded, NetworkModel::flow).s() ==
@@ -176,7 +178,7 @@ TEST_CASE("fabrics: trees are written at the busiest leaves of each kind") {
   CHECK(alike_under_sharing > 30);
 }
 
-// The last leaf or node is partly filled; strides divide the leaf or do not.
+// Machines with a partly filled last leaf or node, and with strides that divide the leaf or do not.
 TEST_CASE("fabrics: partly filled leaves are folded by kind, in either model") {
   const HopLatency hop{Duration(), Duration::microseconds(3), Duration::microseconds(14)};
   Transport transport{
@@ -220,8 +222,8 @@ TEST_CASE("fabrics: partly filled leaves are folded by kind, in either model") {
                 Approx(full.traffic.sent_per_rank.value()).epsilon(1e-9));
           CHECK(folded.traffic.network_sent_per_node.value() ==
                 Approx(full.traffic.network_sent_per_node.value()).epsilon(1e-9));
-          // As for full leaves: the rate left by flows inside a node depends on both ends of a
-          // tree's edge.
+          // As for full leaves, the rate that flows inside a node leave to a tree's edge depends on
+          // both ends of the edge, so such trees are not compared.
           if (c.algorithm == "tree" && shares_are_unlike(full)) continue;
           const double exact = simulate(full, NetworkModel::flow).s();
           const double flow = simulate(folded, NetworkModel::flow).s();
@@ -297,7 +299,7 @@ TEST_CASE("fabrics: if nodes are not alike, none stands for others") {
   CHECK(parts_written("ring", {11, 2}, 4) == 0);
   CHECK(parts_written("ring", {8, 2, 1, 3}, 4) == 0);
   CHECK(parts_written("ring", {16, 2}, 0) == 0);
-  // Two mirrored leaves represent any number of leaves for trees; fewer than three leaves are all
+  // For trees, two mirrored leaves represent any number of leaves. Fewer than three leaves are all
   // written.
   CHECK(parts_written("tree", {1 << 20, 8}, 32) == 2);
   CHECK(parts_written("nvls_tree", {1 << 20, 8}, 4) == 2);

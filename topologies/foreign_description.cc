@@ -108,8 +108,8 @@ std::int64_t gpus_of(std::string_view text) {
   return ranked > 0 ? ranked : static_cast<std::int64_t>(all.size());
 }
 
-// Returns the kind of the GPUs' links: to switches or to other GPUs. Source: NCCL 2.30,
-// src/graph/topo.h: classes 0x068000 and 0x0302...
+// Returns the kind of the GPUs' links: to switches or to other GPUs. PCI classes by NCCL 2.30,
+// src/graph/topo.h: 0x068000 is an NVSwitch, 0x0302.. a GPU.
 std::string peers_of(std::string_view text) {
   const auto links = elements(text, "nvlink");
   const auto to_switch = [](std::string_view link) {
@@ -163,7 +163,7 @@ Stated of_matrix(const std::vector<std::string>& lines) {
   if (gpus > 0) stated.set("node.gpus", fmt::format("{}", gpus));
   const auto linked =
       std::ranges::count_if(between, [](const auto& at) { return at.starts_with("NV"); });
-  // Only switches give every pair of GPUs this number of links: V100, A100, H100.
+  // Only systems with switches (V100, A100, H100) give every pair of GPUs this number of links.
   const bool switched = between.size() == 1 && gpus > 2 &&
                         std::set<std::string>{"NV6", "NV12", "NV18"}.contains(*between.begin());
   if (switched) stated.set("node.gpu_peers", "nvlink");
@@ -247,7 +247,7 @@ std::optional<std::vector<std::int64_t>> sizes_of(const Switches& switches) {
   return sizes;
 }
 
-// If a job has unequal numbers of hosts on its leaves, they are treated as equal.
+// Unequal numbers of hosts per leaf are treated as equal.
 Stated of_switches(const Switches& switches, const std::vector<std::string>& job) {
   Stated stated;
   stated.open = "how much wider than its uplinks a leaf is (fabric.oversubscription)";

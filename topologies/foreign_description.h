@@ -29,7 +29,8 @@ std::optional<ForeignDescription> foreign_description(std::string_view text,
 // for its contents, and the facts that it does not state.
 void refuse_foreign_description(std::string_view text, const std::string& file);
 
-// Returns the text of a cluster's preset or file. Throws Error if it is in one of these formats.
+// Returns the text of a cluster's preset or file. Throws Error if the text is in one of these
+// formats.
 std::string cluster_description(const std::string& name_or_path);
 
 }  // namespace lambcast

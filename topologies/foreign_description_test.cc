@@ -53,7 +53,7 @@ TEST_CASE("foreign descriptions: NCCL's topology gives GPUs, links and NICs") {
 }
 
 TEST_CASE("foreign descriptions: files of clouds and of AMD leave links open") {
-  // NCCL_TOPO_FILE of a virtual machine: only PCIe functions.
+  // The file for NCCL_TOPO_FILE of a virtual machine has only PCIe functions.
   const std::string functions =
       R"(<system version="1"><cpu><pci busid="0" class="0x060400"><pci busid="1" class="0x030200"/>
          <pci busid="2" class="0x020700"/><pci busid="3" class="0x030200"/></pci></cpu></system>)";

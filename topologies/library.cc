@@ -31,7 +31,8 @@ void override_protocol(const Table& table, ProtocolSpec& protocol) {
   time("network_hop", protocol.network_hop, protocol.tree_network_hop);
   if (table.has("efficiency")) protocol.efficiency = factor(table, "efficiency", up_to_one);
   if (const auto value = table.find<Bytes>("largest")) protocol.largest = value;
-  // A description without values for a single node uses those for several nodes.
+  // The library's values for a single node are dropped if the file states the corresponding ones
+  // for several nodes, which then apply to both.
   if (table.has("base")) protocol.alone_base.reset();
   if (table.has("local_hop")) protocol.alone_local_hop.reset();
   if (const auto value = find_within(table, "alone_base", any_latency)) protocol.alone_base = value;
@@ -216,13 +217,13 @@ void force_all_reduce(const Table& table, LibrarySpec& spec) {
   spec.all_reduce_from = forced->provenance;
 }
 
-// Resets settings without effect, so that they equal absent ones.
+// Resets settings that have no effect, so that they compare equal to absent ones.
 void forget_idle(LibrarySpec& spec) {
   spec.minor_version = nccl_choices_since(spec.minor_version, spec.nvls.has_value());
   if (!spec.flow_cap) spec.connections = 1;
 }
 
-// Decodes NVLS from a table of the section, which may be empty.
+// Decodes the table `nvls` of the NCCL section. Missing keys get defaults, so it may be empty.
 NvlsSpec decode_nvls(const Table& table, const Priors& priors) {
   const bool learned = priors.rdma.of.contains("nvls.base");
   const auto time = [&](const char* key, double us) {
@@ -309,7 +310,7 @@ LibrarySpec decode_library(const Table& table, DecisionRules standard, const Sur
         get_within(table, "reported_latency", any_latency,
                    {Duration(), {Kind::published, "NCCL src/transport/net_ib.cc, net_socket.cc"}});
   spec.flow_cap = find_within(table, "flow_cap", any_bandwidth);
-  // One thread serves a connection, for any library.
+  // One thread serves a connection of any library, so the cap applies to MPI too.
   if (!spec.flow_cap && typical.of.contains("flow_cap"))
     spec.flow_cap = {Bandwidth(1e9) * typical.typical("flow_cap"),
                      {Kind::assumed, source_of(priors, network, "flow_cap")}};

@@ -18,7 +18,7 @@ struct Surroundings {
   const Priors& priors;
 };
 
-// Reads a share or factor, assumed to be `otherwise` if the key is absent.
+// Reads a share or factor. If the key is absent, the value is `otherwise`, with kind assumed.
 Sourced<double> factor(const Table& table, std::string_view key, const Range<double>& range,
                        double otherwise = 1);
 

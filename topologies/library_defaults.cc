@@ -35,7 +35,8 @@ ProtocolSpec protocol(const char* name, HopsUs ring, HopsUs tree, double efficie
 // Rate of LL over more than two nodes in NCCL's model (src/graph/tuning.cc, Intel).
 constexpr Bandwidth ll_of_four_nodes(20.4e9);
 
-// Rate of all proxy threads and copies of one node over TCP, for any NICs.
+// Rate at which all proxy threads and copies of one node together move data over TCP, with any
+// NICs.
 constexpr Bandwidth node_over_tcp(6e9);
 const char* const of_nodes_over_tcp =
     "4.5 to 7.7 GB/s left nodes with NICs of 100 Gbit/s and more over TCP (nccl#450 and others)";

@@ -12,8 +12,8 @@ namespace lambcast {
 
 NcclTuning nccl_machine(const Cluster& cluster);
 
-// Throws Error (usage) if the description `root` of `cluster` has [nccl.nvls] for GPUs whose
-// NVSwitches cannot reduce. NVLink SHARP begins with Hopper.
+// Throws Error (usage) if a description has [nccl.nvls] for GPUs whose NVSwitches cannot reduce:
+// NVLink SHARP begins with Hopper. `root` is the text of `cluster`.
 void refuse_idle_nvls(const Table& root, const Cluster& cluster);
 
 // Returns why nccl.sharp has no effect for groups with this number of GPUs on each of several

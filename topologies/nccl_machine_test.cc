@@ -16,20 +16,23 @@ std::string_view chosen(const NcclTuning& tuning, double size, int nodes, int lo
 }
 
 TEST_CASE("NCCL's own model: values worked out by hand") {
-  // Perlmutter, 8 nodes of one A100 with a 25 GB/s NIC (listed step 24), AMD.
+  // Perlmutter has AMD CPUs; here 8 nodes with one A100 and one NIC of 25 GB/s each (listed step
+  // 24).
   const NcclTuning tuning = nccl_machine(load_cluster("perlmutter-a100", {}));
   CHECK(tuning.amd);
-  // All-gather of 32 KiB: ring LL, 7 hops of 5 us after a base of 6.6 us, at 24/2 GB/s x 8/7.
+  // An all-gather of 32 KiB uses ring LL: 7 hops of 5 us after a base of 6.6 us, at 24/2 GB/s x
+  // 8/7.
   CHECK(expected_us(tuning, Op::all_gather, 32768, 8, 1) ==
         Approx(6.6 + 7 * 5 + 32768 / (12e3 * 8 / 7)));
-  // A ring of 1 GiB with Simple: 8.4 + 7 * 14 us at 24 GB/s.
+  // A ring of 1 GiB uses Simple: 8.4 + 7 * 14 us of latency, at 24 GB/s x 8/7.
   CHECK(expected_us(tuning, Op::all_gather, 1 << 30, 8, 1) ==
         Approx(8.4 + 7 * 14 + (1 << 30) / (24e3 * 8 / 7)));
-  // All-reduce of 1 GiB: twice around the same ring, latency times 1.4. A tree would have half of
-  // 0.92 * 24 GB/s, 11.04, compared with the ring's 24 * 8/14 = 13.7.
+  // An all-reduce of 1 GiB goes twice around the same ring, with 1.4 times the latency. A tree
+  // would reach half of 0.92 * 24 GB/s, 11.04, less than the ring's 24 * 8/14 = 13.7.
   CHECK(expected_us(tuning, Op::all_reduce, 1 << 30, 8, 1) ==
         Approx(1.4 * (8.4 + 14 * 14) + (1 << 30) / (24e3 * 8 / 14)));
-  // One node of 4: 240 GB/s of NVLink, at most 87.7 with LL; 8 bytes use ring LL, 6 hops of 0.6 us.
+  // One node of 4 GPUs has 240 GB/s of NVLink, at most 87.7 with LL. 8 bytes use ring LL, with 6
+  // hops of 0.6 us.
   CHECK(expected_us(tuning, Op::all_reduce, 8, 1, 4) == Approx(6.6 + 6 * 0.6).epsilon(1e-3));
 }
 
@@ -69,11 +72,11 @@ TEST_CASE("NCCL's choice: settings of users in its environment") {
   CHECK(chosen(of({{"nccl.algorithms", "[\"ring\", \"tree\"]"}}), 65536, 4, 8) == "tree");
   CHECK(nccl_choices(of({{"nccl.algorithms", "[\"nvls\"]"}}), Op::all_reduce, Bytes(1e6), 4, 8)
             .empty());
-  // An all_gather has only the ring.
+  // An all_gather always uses the ring, which is therefore not restricted.
   CHECK(nccl_choices(of({{"nccl.algorithms", "[\"tree\"]"}}), Op::all_gather, Bytes(1e6), 4, 8)
             .front()
             .algorithm == "ring");
-  // The rule of NCCL 2.4: by size, regardless of cost.
+  // NCCL 2.4 chooses by size, regardless of cost.
   const NcclTuning old = of({{"nccl.tree_threshold", "4 MiB"}, {"nccl.version", "\"2.4\""}});
   CHECK(chosen(old, (4 << 20) - 1, 4, 8) == "tree");
   CHECK(chosen(old, 4 << 20, 4, 8) == "ring");
@@ -168,14 +171,14 @@ TEST_CASE("NCCL's threads decide how many channels small data uses, and the rate
   const double block = 262144. / 16;  // bytes; 15 steps, after 15 hops of 1 us and a base of 1 us
   CHECK(us("512") == Approx(16 + 15 * block / (4 * 1e3)).epsilon(1e-3));
   CHECK(us("128") == Approx(us("512")).epsilon(0.02));
-  // The number of channels is limited: fewer threads are then slower.
+  // The number of channels is limited, so that still fewer threads are slower.
   CHECK(us("64") == Approx(16 + 15 * block / (16 * 1e3 / 8)).epsilon(0.02));
   using Catch::Matchers::Contains;
   CHECK_THROWS_WITH(us("100"), Contains("100 threads are no whole warps"));
   CHECK_THROWS_WITH(us("1024"), Contains("64") && Contains("512"));
 }
 
-// nccl-tests#309: 8 nodes of 8 H100, ring forced, 16 channels compared with 24.
+// Rates of nccl-tests#309: 8 nodes of 8 H100 with a forced ring, with 16 and with 24 channels.
 TEST_CASE("NCCL's channels change the share of the NIC's rate") {
   const auto rate = [](const Overrides& keys) {
     Overrides all{{"nic.bandwidth", "50 GB/s"}, {"nccl.nic_efficiency", "0.8025"}};
@@ -187,7 +190,8 @@ TEST_CASE("NCCL's channels change the share of the NIC's rate") {
   CHECK(rate({{"nccl.min_ctas", "16"}}) == Approx(321));
   CHECK(rate({{"nccl.min_ctas", "24"}}) == Approx(391));
   CHECK(rate({{"nccl.max_ctas", "8"}}) == Approx(321. / 2));
-  // A rack of 72 NICs exceeds NCCL's own limit of 64 channels, which no setting changed.
+  // A rack with 72 NICs exceeds NCCL's limit of 64 channels. No setting changed that number, so the
+  // fitted share applies.
   const Cluster rack = load_cluster("gb200-nvl72", {});
   CHECK(reached_nic_rate(rack, rack.nccl, {144, 72}).value() ==
         Approx(rack.nic_bandwidth.value.value() * rack.nccl.nic_efficiency.value));

@@ -13,14 +13,14 @@ double limit_Gbps(const std::string& name, const Overrides& overrides) {
   return load_cluster(name, overrides).nic_limit.value() * 8e-9;
 }
 
-// commodity-100gbe describes 38 Gbit/s for a NIC of 100 Gbit/s.
+// The preset commodity-100gbe describes an effective rate of 38 Gbit/s for a NIC of 100 Gbit/s.
 TEST_CASE("NIC limit: the nominal rate, and the rate of --set far below the description") {
   const std::string name = "commodity-100gbe";
   CHECK(limit_Gbps(name, {}) == Approx(100));
   CHECK(limit_Gbps(name, {{"nic.nominal", "50 Gbit/s"}}) == Approx(50));
   CHECK(limit_Gbps(name, {{"nic.bandwidth", "1 Gbit/s"}}) == Approx(1));
-  // p = 1 + log10(100 / 38) = 1.420: 100 (19 / 38)^p = 37.36, 100 (36 / 38)^p = 92.61. From a tenth
-  // of the description down, the limit is the rate of --set.
+  // With p = 1 + log10(100 / 38) = 1.420: 100 (19 / 38)^p = 37.36, and 100 (36 / 38)^p = 92.61. At
+  // a tenth of the described rate or less, the limit is the rate of --set.
   CHECK(limit_Gbps(name, {{"nic.bandwidth", "19 Gbit/s"}}) == Approx(37.36).epsilon(1e-3));
   CHECK(limit_Gbps(name, {{"nic.bandwidth", "36 Gbit/s"}}) == Approx(92.61).epsilon(1e-3));
   CHECK(limit_Gbps(name, {{"nic.bandwidth", "3.8 Gbit/s"}}) == Approx(3.8).epsilon(1e-3));
@@ -32,7 +32,8 @@ TEST_CASE("NIC limit: the nominal rate, and the rate of --set far below the desc
         Approx(10));
 }
 
-// A steeper limit once made the low end of a step 68 % longer on a NIC that is 9 % slower.
+// Regression: with a steeper limit, the low end of a step was 68 % longer on a NIC that is 9 %
+// slower.
 TEST_CASE("NIC limit: a rate that is 1 % lower changes it by at most 3 %, on any preset") {
   for (const std::string& name : cluster_names()) {
     const double described = load_cluster(name, {}).nic_bandwidth.value.value() * 8e-9;

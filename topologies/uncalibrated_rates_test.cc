@@ -57,8 +57,8 @@ TEST_CASE("uncalibrated rates: values copied from another preset's network equal
   }
 }
 
-// 192 channels x heads: chunks of 32 KiB from 12.6 MB, of 64 KiB from 101 MB, of 128 KiB from 1.6
-// GB.
+// 192 = channels x heads. Chunks have 32 KiB from 12.6 MB on, 64 KiB from 101 MB on, and 128 KiB
+// from 1.6 GB on.
 TEST_CASE("uncalibrated rates: an all-reduce in the switch waits for its chunks") {
   const auto time = [](double size, const char* chunk) {
     return seconds("hgx-b200-ndr", {{"nccl.nvls.chunk", chunk}}, Op::all_reduce, 8, size, "nvls");
@@ -70,10 +70,11 @@ TEST_CASE("uncalibrated rates: an all-reduce in the switch waits for its chunks"
     CHECK(time(size, "60 ns") - time(size, "0 ns") ==
           Approx(size / (chunk_kib * 1024.0) * 60e-9).epsilon(1e-6));
   }
-  // The links carry S (1 + 1/8) at 1.1039 x 0.92 x 720 GB/s: 650 GB/s of S.
+  // The links carry S (1 + 1/8) at 1.1039 x 0.92 x 720 GB/s = 731 GB/s, which gives 650 GB/s of S.
   CHECK(time(1e14, "0 ns") == Approx(1e14 / 650e9).epsilon(1e-3));
-  // Between nodes chunks pass while the NICs are busy: 2^30 B in 8192 chunks of 128 KiB at 1 us are
-  // hidden by NICs of 20 Gbit/s; at 2 us and NICs of 400 Gbit/s they are the slowest part.
+  // Between nodes, chunks pass while the NICs are busy. 2^30 B have 8192 chunks of 128 KiB. At 1 us
+  // each they are hidden by NICs of 20 Gbit/s; at 2 us each, with NICs of 400 Gbit/s, they are the
+  // slowest part.
   const auto over_nodes = [](const char* chunk, const char* nic) {
     return seconds("hgx-b200-ndr", {{"nccl.nvls.chunk", chunk}, {"nic.bandwidth", nic}},
                    Op::all_reduce, 16, 0x1p30, "nvls_tree");
@@ -109,13 +110,14 @@ TEST_CASE("uncalibrated rates: the factor of an all_to_all applies only between 
   CHECK(time(Op::all_to_all, 8, "0.5") == time(Op::all_to_all, 8, "1"));
   CHECK(time(Op::all_gather, 16, "0.5") == time(Op::all_gather, 16, "1"));
   CHECK(load_cluster("hgx-h100-ndr", {}).nccl.all_to_all_efficiency.value == 0.78);
-  // A NIC share fitted to an all_to_all already includes the factor, and sockets fill the NIC.
+  // Presets whose NIC share was fitted to an all_to_all already include the factor. Over sockets
+  // there is none, since sockets fill the NIC.
   CHECK(load_cluster("h20-roce", {}).nccl.all_to_all_efficiency.value == 1);
   CHECK(load_cluster("commodity-10gbe", {}).nccl.all_to_all_efficiency.value == 1);
 }
 
-// 15 of 16 parts of 1e11 B leave a GPU, and 8 of 16 leave its node. Eight GPUs together send 8e11 B
-// / 2 at the node's 6 GB/s, independent of the NICs.
+// 15 of 16 parts of 1e11 B leave a GPU, and 8 of 16 parts leave its node. Eight GPUs together send
+// 8e11 B / 2 at the node's 6 GB/s, independent of the NICs.
 TEST_CASE("uncalibrated rates: a node sends 6 GB/s over TCP") {
   const Overrides fast{{"node.gpus", "8"},
                        {"nic.nominal", "400 Gbit/s"},
@@ -125,8 +127,9 @@ TEST_CASE("uncalibrated rates: a node sends 6 GB/s over TCP") {
         Approx(8 * 1e11 / 2 / 6e9).epsilon(0.01));
 }
 
-// osu_allreduce over hosts without a table. One process per node of 10 GbE reaches 0.645 GB/s, less
-// than the NIC. The 4 or 8 processes of a node share its memory's copy rate.
+// Measured by osu_allreduce on hosts that have no table here. One process per node on 10 GbE
+// reaches 0.645 GB/s, less than the NIC. The 4 or 8 processes of a node share its memory's copy
+// rate.
 // https://github.com/dexhunter/allreduce-experiments (b49158f), data/ompi-results;
 // https://github.com/converged-computing/performance-study (6f3df68), experiments/google/gke/gpu.
 TEST_CASE(
@@ -198,9 +201,9 @@ TEST_CASE("uncalibrated rates: the GPUs of a node keep its NIC busy over TCP") {
            whole;
   };
   const double latency = 6 * 500e-6;
-  // One GPU per node: all steps cross the network, f = W.
+  // With one GPU per node all steps cross the network, so f = W.
   CHECK(excess(1) == Approx(latency).epsilon(0.01));
-  // Eight GPUs per node: 6 of 62 blocks wait for the network.
+  // With eight GPUs per node, 6 of 62 blocks wait for the network.
   const double whole = 62 * block / rate, first = 6 * block / rate;
   CHECK(excess(8) == Approx(first + std::hypot(whole - first, latency) - whole).epsilon(0.01));
 }

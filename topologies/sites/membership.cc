@@ -8,7 +8,8 @@ namespace {
 
 constexpr double low_quantile = 0.05, high_quantile = 0.95;
 
-// Above this mean the normal form is within half an event of the sum, which would underflow.
+// Above this mean, the normal distribution is used: it is within half an event of the Poisson sum,
+// which would underflow.
 constexpr double many_events = 500;
 constexpr double deviations = 1.6449;  // of the normal's 95 % quantile
 

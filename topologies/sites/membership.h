@@ -1,9 +1,9 @@
 // Which sites train at a moment: failures, departures and joins as shares of time, and how many
 // sites they leave.
 //
-//   M, O       mean time between failures of a site, and its outage      (site_group.h: mtbf,
-//   outage) L, A       mean time that a member stays, and that it is away        (stays, away) w
-//   work that a failure undoes: half of the steps of a round
+//   M, O   mean time between failures of a site, and its outage (site_group.h: mtbf, outage)
+//   L, A   mean time that a member stays, and that it is away (site_group.h: stays, away)
+//   w      work that a failure undoes: half of the steps of a round
 //
 //   failure share   f = (O + w) / M        time lost in a unit of training
 //   up share        1 / (1 + f)            renewal: a failure needs training time to occur in
@@ -34,10 +34,10 @@ double present_share(const Site& site, Duration undone);
 // Returns the chance that 0, 1, 2, ... of the sites train.
 std::vector<double> chances_of_counts(std::span<const double> chances);
 
-// Number of sites that train at a moment.
+// Returns the number of sites that train at a moment.
 Expected training_sites(std::span<const double> chances);
 
-// Number of events of which `mean` are expected.
+// Returns the number of events, of which `mean` are expected.
 Expected poisson_events(double mean);
 
 }  // namespace lambcast

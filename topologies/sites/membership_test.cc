@@ -11,7 +11,8 @@ TEST_CASE("membership: equal sites are a binomial") {
   const std::vector<double> chances(4, 0.5);
   const std::vector<double> of_counts = chances_of_counts(chances);
   CHECK(of_counts == std::vector<double>{1. / 16, 4. / 16, 6. / 16, 4. / 16, 1. / 16});
-  // At most 0 in 6 %, at most 3 in 94 %.
+  // Each of four sites trains half of the time. No site trains in 6 % of the time, at most three in
+  // 94 %.
   CHECK(training_sites(chances).low == 0);
   CHECK(training_sites(chances).high == 4);
   CHECK(training_sites(std::vector<double>(5, 1.0)).low == 5);
@@ -33,12 +34,13 @@ TEST_CASE("membership: unlike sites have the mean and variance of their coins") 
 }
 
 TEST_CASE("membership: failures of a run are Poisson") {
-  // exp(-3) = 0.050 is above 5 % alone; 7 or fewer occur in 98.8 %, 6 or fewer in 96.6 %.
+  // No event has a probability of exp(-3) = 0.050, just below 5 %, so the low end is 1. At most 6
+  // events occur in 96.6 %.
   const Expected three = poisson_events(3);
   CHECK(three.low == 1);
   CHECK(three.high == 6);
   CHECK(poisson_events(0).high == 0);
-  // The normal form joins the sum.
+  // The two agree where the sum ends and the normal form begins.
   CHECK(poisson_events(499).low == Approx(poisson_events(501).low).margin(3));
   CHECK(poisson_events(499).high == Approx(poisson_events(501).high).margin(3));
 }

@@ -23,7 +23,7 @@ constexpr std::array codecs{
     OuterCodec{"int8", 8, true, "prime (INTELLECT-1): requantised at each hop"},
     OuterCodec{"e3m0", 4, false, "Streaming DiLoCo: codes of unreduced values"},
     OuterCodec{"int4", 4, false, "Decoupled DiLoCo"},
-    // 64 of 4,096 values, each with an index of 12 bits and a value of 2 bits.
+    // 64 of each 4,096 values are sent, each with an index of 12 bits and a value of 2 bits.
     OuterCodec{"topk-2bit", 64.0 * 14 / 4096, false, "SparseLoCo"},
 };
 
@@ -45,7 +45,7 @@ Traffic traffic_of(const OuterExchange& exchange, Via via, std::size_t sites) {
   return {ring, ring, others};
 }
 
-// The slowest of the round trips that `sites` sites make at once.
+// Returns the slowest of the round trips that `sites` sites make at the same time.
 Duration slowest_trip(Duration rtt, const SiteLink& link, std::size_t sites) {
   const double trips = static_cast<double>(std::max<std::size_t>(sites, 2));
   return rtt + link.jitter.value.scaled(std::sqrt(2 * std::log(trips)));
@@ -58,7 +58,7 @@ Duration transfer_over(const Traffic& traffic, const SiteLink& link, std::size_t
   return latency + (traffic.at_once ? std::max(out, in) : out + in);
 }
 
-// The slowest transfer over those pairs that are used, each with `volume`.
+// Returns the slowest transfer of `volume` over the pairs that are used.
 template <typename IsUsed>
 Duration slowest_pair(const SiteGroup& group, Bytes volume, double round_trips, IsUsed is_used) {
   Duration time;
@@ -71,7 +71,7 @@ Duration slowest_pair(const SiteGroup& group, Bytes volume, double round_trips, 
   return time;
 }
 
-// Transfer over the pairs of a gather, or of the best ring.
+// Returns the transfer over the pairs of a gather, or over those of the best ring.
 Duration over_pairs(const SiteGroup& group, std::vector<std::size_t> members,
                     const Traffic& traffic, const OuterExchange& exchange) {
   const std::size_t sites = members.size();
@@ -137,7 +137,7 @@ std::vector<std::size_t> waited_for(std::span<const Duration> steps,
   return order;
 }
 
-// A round of decoupled site `i`, with the syncer behind the slowest of its pairs.
+// Returns the round time of decoupled site `i`, whose path to the syncer is its slowest pair.
 Duration time_alone(const Traffic& traffic, const SiteGroup& group, std::size_t i, Duration step,
                     const OuterExchange& exchange) {
   const Duration over_its_pairs =
@@ -148,7 +148,7 @@ Duration time_alone(const Traffic& traffic, const SiteGroup& group, std::size_t 
   return step * exchange.every + Duration::seconds(exposed_s(transfer.s(), step.s(), exchange));
 }
 
-// Share of the time of training sites in which at least the quorum of them trains.
+// Returns the share of all sites' training time in which at least a quorum of sites trains.
 double share_with_quorum(std::span<const double> chances, const OuterExchange& exchange) {
   const std::vector<double> of_counts = chances_of_counts(chances);
   double all = 0, with_quorum = 0;
@@ -160,7 +160,8 @@ double share_with_quorum(std::span<const double> chances, const OuterExchange& e
   return all > 0 ? with_quorum / all : 0;
 }
 
-// Sets what failures, departures and joins leave.
+// Sets the work that failures, departures and joins leave to each site, and the number of training
+// sites.
 void add_membership(const SiteGroup& group, const OuterExchange& exchange, OuterRound& round) {
   const std::vector<Site>& sites = group.sites;
   round.work.assign(sites.size(), 0);

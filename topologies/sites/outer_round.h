@@ -31,7 +31,7 @@
 // this round is lost. Utilisation is the share of all GPU time whose work enters the model.
 //
 // A pair of sites with a rate and round trip of its own (site_group.h) delays a ring that crosses
-// it, at the best order of up to 8 sites (as listed above that), and each gather.
+// it, in the best order of up to 8 sites (in the listed order if there are more), and each gather.
 //
 // Failures of any site delay all sites waited for, by the outage and half of the steps of a round,
 // which the failed site computes again: f of membership.h adds up over the sites, and 1 / (1 + sum

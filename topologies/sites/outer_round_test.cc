@@ -45,14 +45,14 @@ OuterRound round_of(const SiteGroup& group, const OuterExchange& exchange, doubl
 
 TEST_CASE("outer round: transfers follow their closed forms") {
   const Duration rtt = Duration::seconds(0.1);
-  // Ring of 4: 2 * 3/4 * 1 GB at 0.5 GB/s, and 3 round trips.
+  // A ring of 4 moves 2 * 3/4 * 1 GB at 0.5 GB/s, with 3 round trips.
   const OuterRound ring = round_of(sites_of(4, 0.5e9, 1e9, rtt), exchange_of("int8", 100));
   CHECK(ring.transfer.s() == Approx(3.0 + 0.3));
   CHECK(ring.sent.value() == Approx(1.5e9));
-  // Gather: 3 * 0.5 GB at 0.5 GB/s, and 1.5 round trips.
+  // A gather moves 3 * 0.5 GB at 0.5 GB/s, with 1.5 round trips.
   const OuterRound gather = round_of(sites_of(4, 0.5e9, 1e9, rtt), exchange_of("e3m0", 100));
   CHECK(gather.transfer.s() == Approx(3.0 + 0.15));
-  // Store: 0.5 GB up at 0.5 GB/s, then 1.5 GB down at 1 GB/s, and 2 round trips.
+  // A store takes 0.5 GB up at 0.5 GB/s, then 1.5 GB down at 1 GB/s, with 2 round trips.
   const SiteGroup store = sites_of(4, 0.5e9, 1e9, rtt, Via::store);
   const OuterRound star = round_of(store, exchange_of("e3m0", 100));
   CHECK(star.transfer.s() == Approx(1.0 + 1.5 + 0.2));
@@ -62,10 +62,10 @@ TEST_CASE("outer round: transfers follow their closed forms") {
 
 TEST_CASE("outer round: a blocking exchange is exposed in full, a delayed one only in part") {
   const SiteGroup two = sites_of(2, 1e8, 1e8);
-  // 1 GB at 0.1 GB/s: 10 s after 20 steps of 1 s.
+  // 1 GB at 0.1 GB/s takes 10 s, after 20 steps of 1 s.
   CHECK(round_of(two, exchange_of("int8", 20)).exposed.s() == Approx(10));
   CHECK(round_of(two, exchange_of("int8", 20)).utilisation == Approx(20.0 / 30));
-  // Four fragments of 2.5 s each, of which one step is hidden.
+  // Four fragments take 2.5 s each, of which one step of 1 s is hidden.
   CHECK(round_of(two, exchange_of("int8", 20, 4, 1)).exposed.s() == Approx(4 * 1.5));
   CHECK(round_of(two, exchange_of("int8", 20, 4, 3)).exposed.s() == Approx(0));
   // A delay longer than the period of fragments hides no more: the link needs 40 s in a round of 20
@@ -78,15 +78,16 @@ TEST_CASE("outer round: an exchange by layer hides the backward pass") {
   const SiteGroup two = sites_of(2, 1e9, 1e9);
   OuterExchange exchange = exchange_of("int8", 10);
   exchange.layers = 10;
-  // 1 s leaves with the highest of 10 layers: 0.9 of the backward pass of 2/3 s hides it.
+  // The 1 s of transfer begins with the highest of 10 layers, so 0.9 of the backward pass (2/3 s)
+  // hides it.
   CHECK(round_of(two, exchange).exposed.s() == Approx(1 - 0.9 * 2 / 3));
-  // The last layer leaves when nothing is left to hide it.
+  // The lowest layer's tenth of the transfer begins when no backward pass is left to hide it.
   CHECK(round_of(two, exchange, 10).exposed.s() == Approx(0.1));
-  // Each of five fragments has two layers. Half of the first one's 0.2 s is exposed; the lowest
-  // layer of the others is awaited a second and more later.
+  // Each of five fragments has two layers. Half of the first fragment's 0.2 s is exposed. The
+  // others are awaited one second or more later, and are hidden.
   exchange.fragments = 5;
   CHECK(round_of(two, exchange, 10).exposed.s() == Approx(0.1));
-  // In steps of 0.4 s the slack grows by 0.04 s: 0.1 + 0.06 + 0.02.
+  // With steps of 0.4 s, the slack grows by 0.04 s per fragment: 0.1 + 0.06 + 0.02 s are exposed.
   CHECK(round_of(two, exchange, 0.4).exposed.s() == Approx(0.18));
 }
 
@@ -157,11 +158,12 @@ TEST_CASE("outer round: a failure costs the outage and half a round") {
   const OuterRound without = round_of(group, exchange);
   group.sites[2].mtbf = {Duration::seconds(3600), {}};
   group.sites[2].outage.value = Duration::seconds(40);
-  // 40 s and 50 steps of 1 s for each hour of training.
+  // Each hour of training loses 40 s of outage and 50 steps of 1 s.
   const OuterRound one = round_of(group, exchange);
   CHECK(one.up_share == Approx(1 / (1 + 90.0 / 3600)).epsilon(1e-4));
   CHECK(one.utilisation == Approx(without.utilisation * one.up_share));
-  // Failures of two sites add up: 90 s an hour, and 650 s a minute.
+  // Failures of two sites add up: 90 s per hour of training at one site, 650 s per minute at the
+  // other.
   group.sites[0].mtbf = {Duration::seconds(60), {}};
   CHECK(round_of(group, exchange).up_share ==
         Approx(1 / (1 + 90.0 / 3600 + 650.0 / 60)).epsilon(1e-4));
@@ -173,7 +175,7 @@ TEST_CASE("outer round: a member that is away misses, and delays nobody") {
   group.sites[1].stays = {Duration::seconds(10'000), {}};
   group.sites[1].away.value = Duration::seconds(2'000);
   const OuterRound round = round_of(group, exchange);
-  // 10,000 s less two halves of a round of 100 s, of 12,000 s.
+  // The site is present for 10,000 of each 12,000 s, less two halves of a round of 100 s.
   CHECK(round.work[1] == Approx(9'900.0 / 12'000).epsilon(1e-4));
   CHECK(round.utilisation == Approx((3 + 0.825) / 4).epsilon(1e-4));
   CHECK(round.training.low == 3);
@@ -189,10 +191,11 @@ TEST_CASE("outer round: decoupled sites are slow and fail on their own") {
   OuterExchange exchange = exchange_of("topk-2bit", 100, 10, 2);
   exchange.decoupled = true;
   const OuterRound round = outer_round(group, steps, exchange);
-  // The third site trains 1,000 s of 1,500; the slow one fills its own time.
+  // The third site trains 1,000 of 1,500 s. The slow site loses no time: it takes 2 s per step all
+  // the time.
   CHECK(round.times[1].s() == Approx(200));
   CHECK(round.utilisation == Approx((3 + 2. / 3) / 4).epsilon(1e-4));
-  // With a quorum of all, they train while the third does.
+  // With a quorum of all sites, they train only while the third site trains.
   exchange.quorum = 4;
   CHECK(outer_round(group, steps, exchange).utilisation == Approx(2. / 3).epsilon(1e-4));
   exchange.decoupled = false;
@@ -206,11 +209,11 @@ TEST_CASE("outer round: decoupled sites wait for their slowest pair, and for a s
   exchange.decoupled = true;
   group.pairs = {{0, 1, {Bandwidth(1e8), {}}, {}}};
   const OuterRound round = round_of(group, exchange);
-  // 1 GB in a second, over the pair in ten.
+  // 1 GB takes one second, and ten seconds over the slow pair.
   CHECK(round.times[0].s() == Approx(110));
   CHECK(round.times[1].s() == Approx(110));
   CHECK(round.times[2].s() == Approx(101));
-  // A store merges nothing: each downloads two payloads behind its own upload.
+  // A store merges nothing: each site downloads two payloads after its own upload.
   CHECK(round_of(sites_of(3, 1e9, 1e9, {}, Via::store), exchange).times[0].s() == Approx(103));
 }
 
@@ -219,10 +222,10 @@ TEST_CASE("outer round: a slow pair is avoided by a ring, not by a gather") {
   const OuterExchange ring = exchange_of("int8", 100), gather = exchange_of("e3m0", 100);
   const Duration ring_before = round_of(group, ring).transfer;
   group.pairs = {{0, 1, {Bandwidth(1e8), {}}, {}}};
-  // The ring 0-2-1-3 does not cross the pair; in a gather it carries 0.5 GB.
+  // The ring 0-2-1-3 does not cross the slow pair. In a gather, the pair carries 0.5 GB.
   CHECK(round_of(group, ring).transfer == ring_before);
   CHECK(round_of(group, gather).transfer.s() == Approx(5));
-  // Two slow pairs of one site leave it no fast ring: it has three others, of which it needs two.
+  // With two slow pairs, site 0 has only one fast pair left, and a ring needs two.
   group.pairs.push_back({0, 2, {Bandwidth(1e8), {}}, {}});
   CHECK(round_of(group, ring).transfer.s() == Approx(15));
   group.pairs[1].rate.value = Bandwidth(5e8);
@@ -276,9 +279,9 @@ TEST_CASE("outer round: the bandwidth for a utilisation gives this utilisation")
           const SiteGroup group = sites_of(3, rate->value(), rate->value(), rtt, via);
           CHECK(round_of(group, exchange).utilisation == Approx(utilisation));
         }
-  // A blocking exchange is never fully hidden.
+  // A blocking exchange is never hidden.
   CHECK(!bandwidth_for(1, sites_of(2, 1, 1), Duration::seconds(1), exchange_of("bf16", 100)));
-  // MaxText's page: 8e9 weights of 32 bits in 37 steps of 0.5 s need 14 Gbit/s.
+  // MaxText's page states that 8e9 weights of 32 bits in 37 steps of 0.5 s need 14 Gbit/s.
   OuterExchange whole = exchange_of("fp32", 37, 1, 37);
   whole.weights = 8e9;
   const auto needed = bandwidth_for(1, sites_of(2, 1, 1), Duration::seconds(0.5), whole);

@@ -49,7 +49,7 @@ TEST_CASE("sites: TCP moves a window per round trip and stream") {
   link.window.value = Bytes(16 * 0x1p20);
   link.rtt.value = Duration::seconds(0.07);
   link.streams = 1;
-  // 134.2 Mbit in 70 ms.
+  // 16 MiB are 134.2 Mbit, sent once per 70 ms.
   CHECK(reached_rate(link, Bandwidth(1e12)).value() * 8 == Approx(1.917e9).epsilon(1e-3));
   link.streams = 4;
   CHECK(reached_rate(link, Bandwidth(1e12)).value() * 8 == Approx(7.67e9).epsilon(1e-3));
