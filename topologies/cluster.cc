@@ -27,9 +27,8 @@ namespace {
 // A rounded measured rate may be slightly above the nominal rate.
 constexpr double rounding = 1.01;
 
-// Rate of a channel, and the share of a NIC's rate that additional channels reach. On 8 nodes of 8
-// H100 with NICs of 50 GB/s (400 GB/s per node), 16 channels moved 321 GB/s, 24 channels 391
-// (nccl-tests#309).
+// Rate of a channel, and the share of a NIC's rate that additional channels reach. Nodes of 8 H100
+// with 8 NICs of 50 GB/s moved 321 GB/s with 16 channels and 391 with 24 (nccl-tests#309).
 constexpr Bandwidth channel_rate(321e9 / 16);
 constexpr double most_of_nic = 391.0 / 400;
 
@@ -40,8 +39,7 @@ constexpr double tree_over_two_sockets = 0.55;
 
 constexpr Range<double> any_factor{0.01, 100};
 
-// An update moves 48 bytes for each of 8.03e9 weights and took 1.27 and 1.43 s, of steps of 3.18
-// and 2.69 s.
+// An update of 8.03e9 weights, 48 bytes each, took 1.27 s of a 3.18 s step, and 1.43 s of 2.69 s.
 constexpr Bandwidth updates_on_host(335e9);
 constexpr const char* of_updates =
     "as on nodes of 8 H200 and of 8 B200: Llama 3.1 8B with ZeRO-3 and AdamW on the host, 141 and "
@@ -201,8 +199,7 @@ void check_nic_efficiency(const Cluster& cluster, const Overrides& overrides) {
         fmt::format("up to {:.3g}", most));
 }
 
-// Returns the protocol of a spec, multiplied by the factors that the library applies to all
-// protocols.
+// Returns the protocol of a spec, with the library's factors that apply to all protocols.
 Protocol protocol_of(const ProtocolSpec& spec, const LibrarySpec& library) {
   Protocol protocol{spec.name,
                     {spec.base.value, spec.local_hop.value, spec.network_hop.value},
@@ -418,8 +415,7 @@ Bandwidth reached_nic_rate(const Cluster& cluster, const LibrarySpec& library,
   const double fitted = library.nic_efficiency.value;
   if (library.rules != DecisionRules::nccl) return rate * fitted;
   const NcclTuning machine = nccl_machine(cluster);
-  // The share was measured with the default number of channels, so it applies unchanged, even if
-  // NCCL limits that number (72 GPUs).
+  // The share was measured with the default number of channels, even if NCCL limits it (72 GPUs).
   if (machine.min_ctas == 1 && machine.max_ctas == NcclTuning::most_channels) return rate * fitted;
   const NcclChannels channels = nccl_channels(machine, group.per_node);
   if (channels.used == channels.standard) return rate * fitted;

@@ -438,9 +438,8 @@ TEST_CASE(
       CollectiveSeries series = prepare(cluster, setting);
       for (const Collective& part : compressed_exchange(series, backend, Bytes(4 * 1000)))
         sent += part.traffic.sent_per_rank.value();
-      // 1000 elements are padded to a multiple of n * lcm(n, 8), which is 32, 64 or 144. In each of
-      // two phases, every rank sends its signs except its own chunk, and its 4-byte scale to all
-      // others.
+      // 1000 elements are padded to a multiple of n * lcm(n, 8) = 32, 64 or 144. In each of two
+      // phases, every rank sends all signs except its own chunk, and its scale (4 bytes) to all.
       const double padded = ranks == 4 ? 1024 : ranks == 8 ? 1024 : 1008;
       CHECK(sent == Approx(2 * (ranks - 1.) / ranks * padded / 8 + 8 * (ranks - 1)));
     }

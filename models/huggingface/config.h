@@ -1,13 +1,14 @@
 // Translates a model's config.json, as written by Hugging Face transformers, into the description
 // of a model (models/shape/load.h).
 //
-//   model_type        family     keys, with layers, hidden, heads, kv_heads, ffn, vocab,
-//   max_seq_len llama, granite    decoder    head_dim, tie_word_embeddings, attention_bias,
-//   mlp_bias mistral           decoder    the same, sliding_window qwen2             decoder biases
-//   of queries, keys and values qwen3             decoder    head_dim, norms of queries and keys
-//   per head gemma             decoder    head_dim, tied head gemma2            decoder    four
-//   norms per block, sliding_window in every second layer gemma3_text       decoder    the same,
-//   norms of queries and keys, a window in 5 of 6 layers, or
+//   model_type        family     keys, in addition to widths, layers, heads and vocab
+//   llama, granite    decoder    head_dim, tie_word_embeddings, attention_bias, mlp_bias
+//   mistral           decoder    the same, sliding_window
+//   qwen2             decoder    biases of queries, keys and values
+//   qwen3             decoder    head_dim, norms of queries and keys per head
+//   gemma             decoder    head_dim, tied head
+//   gemma2            decoder    four norms per block, sliding_window in every second layer
+//   gemma3_text       decoder    the same, norms of queries and keys, a window in 5 of 6 layers, or
 //                                according to sliding_window_pattern or layer_types
 //   phi               decoder    parallel block, all biases, including the head's
 //   phi3              decoder    joined tensors, sliding_window
@@ -24,7 +25,7 @@
 //   gpt_oss           moe        num_local_experts, head_dim, sliding_window, biases
 //   gpt2              gpt        n_layer, n_embd, n_head, n_inner, dropout if one is above 0
 //   bert              bert       post-LN, type_vocab_size; the word head computes every token
-//   variants.cc, encoders.cc and sparse.cc have further ones, a function each.
+//   variants.cc, encoders.cc and sparse.cc read further types, each with a function of its own.
 //
 // The class in `architectures` determines the head (heads.h). For a multimodal file, its
 // `text_config` is read, with the defaults of that class.
