@@ -38,8 +38,8 @@ struct Finding {
   std::string message;  // a sentence with its place in front: "ds.json:12: key: "
 };
 
-// Throws Error{Exit::usage} with the messages of all findings of severity error, one per line, if
-// there are any.
+// Throws Error{Exit::usage} if a finding has severity error. Its message has all such findings, one
+// per line.
 inline void refuse_errors(std::span<const Finding> findings) {
   std::string text;
   for (const Finding& finding : findings) {

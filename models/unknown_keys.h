@@ -1,5 +1,5 @@
-// Each unknown key of a file is compared with every known one and becomes a finding. A file with
-// hundreds of unknown keys belongs to another program.
+// Refuses files with too many unknown keys. Each unknown key is compared with every known one and
+// becomes a finding, and a file with hundreds of them belongs to another program.
 #pragma once
 
 #include <fmt/format.h>

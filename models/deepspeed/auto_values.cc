@@ -7,7 +7,7 @@
 namespace lambcast::deepspeed {
 namespace {
 
-// A key of a bucket, and its value as a factor on the square and on the hidden size.
+// A bucket's key, and the factors of h h and h in its value.
 struct BucketRule {
   std::string_view key;
   Setting<Whole> ZeroConfig::*setting;
@@ -20,7 +20,7 @@ constexpr BucketRule bucket_rules[] = {
     {"prefetch_bucket_size", &ZeroConfig::prefetch_bucket_size, 0.9, 0, "0.9 h h"},
     {"param_persistence_threshold", &ZeroConfig::param_persistence_threshold, 0, 10, "10 h"}};
 
-// Returns the key of a finding: "ds.json:3: KEY: "auto" ..." gives KEY.
+// Returns the key of a finding: "ds.json:3: KEY: "auto" ..." gives "KEY".
 std::string key_of(const Finding& finding) {
   const std::size_t end = finding.message.find(": \"auto\"");
   if (end == std::string::npos) return {};

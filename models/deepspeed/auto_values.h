@@ -16,8 +16,9 @@
 
 namespace lambcast::deepspeed {
 
-// Sets these values and states them in the finding of each key. A hidden size of 0 leaves the
-// values that need it. The findings of keys that a flag sets (`is_given`) are removed.
+// Replaces "auto" by these values, and states each in the finding of its key. With a hidden size of
+// 0, values that depend on it keep DeepSpeed's defaults. Findings of keys that a flag sets
+// (`is_given`) are removed.
 void settle_auto_values(DeepSpeedConfig& config, Whole hidden,
                         const std::function<bool(std::string_view key)>& is_given);
 

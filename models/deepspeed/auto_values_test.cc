@@ -14,7 +14,7 @@ const std::string text = R"({"train_batch_size": "auto", "gradient_clipping": "a
 TEST_CASE("auto values: buckets follow from the hidden size, as set by Hugging Face") {
   DeepSpeedConfig config = parse_config(text, "ds.json");
   settle_auto_values(config, 896, [](std::string_view key) { return key == "train_batch_size"; });
-  // Values for Qwen2-0.5B: 896 x 896, 0.9 of it in whole elements, 10 x 896.
+  // Qwen2-0.5B has a hidden size of 896: 896 x 896, 0.9 of it rounded down, and 10 x 896.
   CHECK(config.zero.reduce_bucket_size.value == 802'816);
   CHECK(config.zero.prefetch_bucket_size.value == 722'534);
   CHECK(config.zero.param_persistence_threshold.value == 8960);

@@ -15,8 +15,7 @@ std::string too_small(std::int64_t number, std::string_view name) {
   return fmt::format("{}: {} has to be greater than 0", name, number);
 }
 
-// For values from flags, returns the rule in words with DeepSpeed's message; for others only the
-// message.
+// Returns `sentence`, DeepSpeed's message. For values from flags, the rule in words precedes it.
 std::string in_words(std::string_view rule, const std::string& sentence, const Where& where) {
   if (!where.key.starts_with("--")) return sentence;
   return fmt::format("{} (DeepSpeed: \"{}\")", rule, sentence);

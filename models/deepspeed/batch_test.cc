@@ -17,7 +17,7 @@ TEST_CASE("batch: missing numbers are inferred in DeepSpeed's order") {
     Batch expected;
   };
   const Row rows[] = {
-      // The 64k recipe of 1-bit LAMB: gas = 65536 / 64 / world.
+      // The recipe of 1-bit LAMB with 64k samples per step: gas = 65536 / 64 / world.
       {{65536, 64, none}, 8, {65536, 64, 128}},
       {{65536, 64, none}, 64, {65536, 64, 16}},
       {{65536, 64, none}, 128, {65536, 64, 8}},
@@ -35,7 +35,7 @@ TEST_CASE("batch: missing numbers are inferred in DeepSpeed's order") {
   for (const Row& row : rows) {
     INFO("train " << row.expected.train << " world " << row.world);
     CHECK(resolve_batch(row.given, row.world) == row.expected);
-    // The result satisfies the equation.
+    // The expected numbers satisfy the equation.
     CHECK(row.expected.micro * row.expected.gas * row.world == row.expected.train);
   }
 }
@@ -53,12 +53,12 @@ TEST_CASE("batch: DeepSpeed's assertions in its own words") {
                     Equals("Micro batch size per gpu: 0 has to be greater than 0"));
   CHECK_THROWS_WITH(resolve_batch({8, none, -2}, 1),
                     Equals("Gradient accumulation steps: -2 has to be greater than 0"));
-  // 96 / 3 / 128 = 0: fewer samples than one micro batch per GPU.
+  // 96 / 3 / 128 rounds down to 0: there are fewer samples than one micro batch per GPU.
   CHECK_THROWS_WITH(resolve_batch({96, 3, none}, 128),
                     Equals("Gradient accumulation steps: 0 has to be greater than 0 (allowed: a "
                            "train batch size that is a multiple of 384 = micro batch 3 * 128 "
                            "GPUs)"));
-  // 4 / 8 = 0
+  // The micro batch of 4 / 8 rounds down to 0.
   CHECK_THROWS_WITH(resolve_batch({4, none, none}, 8),
                     Equals("Micro batch size per gpu: 0 has to be greater than 0 (allowed: a train "
                            "batch size that is a multiple of 8 = 8 GPUs)"));

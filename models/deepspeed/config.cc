@@ -31,7 +31,8 @@ std::vector<std::string> names_of(std::span<const KnownKey> known) {
   return names;
 }
 
-// Reports unknown and unmodelled keys. `stage` is the ZeRO stage, for ZeRO's own keys.
+// Reports unknown keys and keys that are not modelled. `stage` is the file's ZeRO stage, which
+// decides about ZeRO's own keys.
 void check_keys(const Section& section, std::span<const KnownKey> known, std::int64_t stage = 0) {
   for (const KnownKey& key : known) {
     const Value* value = section.object.find(key.name);
@@ -150,7 +151,7 @@ ZeroConfig read_zero(const Section& root) {
     read(*block, prefix + "max_live_parameters", zero.max_live_parameters, 0);
     read(*block, prefix + "max_reuse_distance", zero.max_reuse_distance, 0);
   }
-  // A modelled device is read in parallelism.h.
+  // Offloading to a modelled device is read in parallelism.cc.
   const auto find_unmodelled = [&](const char* key, std::string_view modelled) {
     const Value* offload = block->object.find(key);
     if (offload == nullptr || switched_off(*offload)) return;

@@ -55,7 +55,8 @@ struct ZeroConfig {
 struct DeepSpeedConfig {
   std::string file;                           // name of the file, for messages
   Setting<Version> release{release::newest};  // that reads the file; the file does not state it
-  // Three optionals without a line: resolve_batch() needs the world size, which is not in the file.
+  // The three batch numbers have no lines: resolve_batch() needs the world size, which is not in
+  // the file.
   BatchNumbers batch;
   std::optional<Where> auto_batch;           // the first of the three with the value "auto"
   std::optional<OptimizerConfig> optimizer;  // absent: the training script creates one
@@ -71,7 +72,7 @@ struct DeepSpeedConfig {
   Setting<std::optional<DataType>> grad_accum_dtype;  // one of data_types
   std::optional<Curriculum> curriculum;  // of the sequence length; absent if not enabled
   std::optional<Elasticity> elasticity;  // replaces `batch`; absent if not enabled
-  // Division of the model that the file states, as what-if keys (parallelism.h).
+  // Divisions of the model that the file states, as what-if keys (parallelism.h).
   std::vector<std::pair<std::string, std::string>> layout;
   std::vector<Finding> findings;  // on the text: unknown keys, "auto", not modelled
 };

@@ -130,7 +130,7 @@ TEST_CASE("config: 0/1 Adam and its defaults") {
   CHECK(check_config(config).empty());
   CHECK(check_run(config, 125000).empty());
   CHECK(codes(check_run(config, 12500)) == std::vector<std::string>{"never-frozen"});
-  // Steps are silent from step 12,500 + 32,678 + 1 on.
+  // The first silent step is 12,500 + 32,678 + 1.
   CHECK(codes(check_run(config, 45178)) == std::vector<std::string>{"no-silent-step"});
   CHECK(check_run(config, 45179).empty());
 }
@@ -338,7 +338,8 @@ TEST_CASE("config: a curriculum of the sequence length") {
     "schedule_config": { "difficulty": [64, 512], "max_step": [100] } } })");
   CHECK(length_phases(*discrete.curriculum, 300) ==
         std::vector<SeqLenPhase>{{64, 100}, {512, 200}});
-  // A disabled curriculum may be incomplete; one with another metric shortens nothing.
+  // A disabled curriculum may be incomplete. A curriculum with another metric does not change the
+  // sequence length.
   CHECK_FALSE(read_text("curriculum_learning: {enabled: false}").curriculum);
   const DeepSpeedConfig other =
       read_text("curriculum_learning: {enabled: true, curriculum_type: \"vocab\"}");

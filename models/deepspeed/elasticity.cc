@@ -155,8 +155,8 @@ struct Range {
   Whole high;
 };
 
-// For every valid count g, g * m divides the batch, so only divisors of the batch are examined.
-// DeepSpeed tries every number up to half of it.
+// Only divisors of the batch are examined: for every valid count g, g * m divides the batch.
+// DeepSpeed tries every number up to half of the batch.
 std::vector<Whole> valid_counts(Whole batch, const std::vector<Whole>& micro_batches, Range range) {
   std::vector<Whole> valid;
   const auto add = [&](Whole count) {
@@ -180,7 +180,8 @@ struct Choice {
   std::optional<std::vector<Whole>> valid;  // nothing: no candidate was chosen
 };
 
-// Computes _get_compatible_gpus_v01, with the limits of one node if counts are of nodes.
+// Computes DeepSpeed's _get_compatible_gpus_v01(). If counts are those of nodes, the limits are
+// those of one node.
 Choice choose(const Elasticity& e) {
   const Whole limit = limit_of(e);
   std::vector<Whole> bases = e.micro_batches;
@@ -219,7 +220,8 @@ std::optional<Whole> own_batch(const Elasticity& e, Whole world) {
   return static_cast<Whole>(e.prefer_larger ? *largest : *smallest);
 }
 
-// Returns the eight counts around `world` as a text; there may be thousands.
+// Returns a list of the eight valid counts nearest to `world` as text, since there may be
+// thousands.
 std::string list_about(const std::vector<Whole>& counts, Whole world) {
   const auto size = std::ssize(counts);
   const auto here = std::lower_bound(counts.begin(), counts.end(), world) - counts.begin();

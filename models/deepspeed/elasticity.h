@@ -14,9 +14,9 @@
 //   gas      = train / (micro * world)
 //
 // Version 0.1 counts GPUs and refuses a world size that is not valid. Version 0.2 counts nodes of
-// num_gpus_per_node = n GPUs: the above with M / n, g_min / n and g_max / n, times n. A world size
-// that is not valid then gets a separate batch: the largest multiple of m_i * world within M for
-// each i, and of those the largest (or smallest).
+// num_gpus_per_node = n GPUs: M, g_min and g_max above are divided by n, and the results are
+// multiplied by n. A world size that is not valid then gets a separate batch: the largest multiple
+// of m_i * world within M for each i, and of those the largest (or smallest).
 //
 // DeepSpeed passes the candidates through a set; their order does not matter, since any two
 // different candidates are ordered by (number of valid counts, size).
@@ -64,8 +64,8 @@ std::optional<Elasticity> read_elasticity(const Section& root);
 
 struct ElasticBatch {
   Batch batch;
-  // batch-from-elasticity, or elastic-batch-of-its-own if the world size is not valid, and
-  // elastic-batch-above-max.
+  // Possible codes: batch-from-elasticity (or elastic-batch-of-its-own if the world size is not
+  // valid) and elastic-batch-above-max.
   std::vector<Finding> findings;
 };
 

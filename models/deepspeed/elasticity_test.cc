@@ -121,24 +121,25 @@ TEST_CASE("elasticity: version 0.2 counts nodes, and gives any other world size 
     CHECK(codes(got.findings) == std::vector<std::string>{row.valid ? "batch-from-elasticity"
                                                                     : "elastic-batch-of-its-own"});
   }
-  // Fewer GPUs than one node has mean no limit.
+  // A max_gpus below the GPUs of one node means no limit.
   const std::string part =
       "max_train_batch_size: 480, micro_batch_sizes: [2, 3], max_gpus: 4, "
       "num_gpus_per_node: 8";
   CHECK(batch_of(part, 8) == Batch{384, 3, 16});
   CHECK(batch_of(part, 24) == Batch{384, 2, 8});
   CHECK(batch_of(part, 40) == Batch{480, 3, 4});
-  // No micro batch, or not every one, fits this number of ranks.
+  // In the first case no micro batch fits this number of ranks; in the second, one of them does
+  // not.
   CHECK_THROWS_WITH(batch_of(ten_thousand + "num_gpus_per_node: 8", 20000),
                     Equals("ds.json:2: elasticity: Train batch size: 0 has to be greater than 0"));
   CHECK_THROWS_WITH(
       batch_of(ten_thousand + "num_gpus_per_node: 8, prefer_larger_batch: false", 1000),
       Contains("Train batch size: 0"));
-  // 1.0 / 49 * 49 is below 1, so DeepSpeed counts 0 ranks.
+  // In doubles 1.0 / 49 * 49 is below 1, so DeepSpeed counts 0 ranks.
   CHECK_THROWS_WITH(batch_of(ten_thousand + "num_gpus_per_node: 49", 1),
                     Contains("World size (1) is not valid"));
-  // No candidate has a valid count, and the smaller batch is preferred: DeepSpeed fails on its own
-  // None, in both versions.
+  // No candidate has a valid count, and the smaller batch is preferred. DeepSpeed then fails on a
+  // None of its own, in both versions.
   const std::string none =
       "max_train_batch_size: 8, micro_batch_sizes: [4], min_gpus: 100, max_gpus: 200, "
       "prefer_larger_batch: false, version: ";
@@ -203,7 +204,7 @@ TEST_CASE("elasticity: batch numbers next to it are refused, or ignored if it sa
     CHECK(codes(check_config(ignoring)) == std::vector<std::string>{"no-effect"});
     CHECK(elastic_batch(ignoring.elasticity.value(), 7).batch == Batch{42, 3, 2});
   }
-  // The presence of the key counts, for any value.
+  // The presence of the key matters, regardless of its value.
   CHECK(codes(check_config(config_with(thirty_two, adam + "train_batch_size: null,"))) ==
         std::vector<std::string>{"batch-beside-elasticity"});
 }
@@ -283,14 +284,14 @@ TEST_CASE("elasticity: numbers that are too large are refused before they overfl
   CHECK_THROWS_WITH(
       config_with("max_train_batch_size: 1e12, micro_batch_sizes: [999999999989, 999999999961]"),
       Contains("the least common multiple of the micro batches is too large"));
-  // lcm 232792560 of 1..20, times the GPUs of a node.
+  // The least common multiple of 1 to 20 is 232792560; times the GPUs of a node it is too large.
   CHECK_THROWS_WITH(
       batch_of("max_train_batch_size: 1e12, num_gpus_per_node: 50000000000, max_gpus: 1e12, "
                "micro_batch_sizes: [11, 12, 13, 14, 15, 16, 17, 18, 19, 20]",
                50'000'000'000),
       Equals("ds.json:2: elasticity: Train batch size: 232792560 * 50000000000 is too large "
              "(allowed: up to 1000000000000)"));
-  // Ten candidates about 10^12, where DeepSpeed's own loops would try every number up to it.
+  // Ten candidates are about 10^12. DeepSpeed's own loops would try every number up to them.
   std::string millions = "1e6";
   for (int size = 2; size <= 10; ++size) millions += fmt::format(", {}e6", size);
   CHECK(batch_of(fmt::format("max_train_batch_size: 1e12, max_gpus: 1e12, version: 0.1, "

@@ -112,7 +112,8 @@ void check_keywords(const Section& params, OptimizerType type) {
           fmt::format("__init__() got an unexpected keyword argument '{}'", member.key);
       const std::string guess = closest(member.key, known);
       if (!guess.empty()) what += fmt::format(", did you mean '{}'?", guess);
-      // A plain optimizer's type may select one of several classes with different keywords.
+      // This is only a warning for plain optimizers: their type may select one of several classes
+      // with different keywords.
       add(params, is_onebit(type) ? Severity::error : Severity::warning, "unknown-optimizer-param",
           member.key, member.line, what);
     }

@@ -37,8 +37,8 @@ bool is_on(const Value& value) {
 
 using Said = std::vector<std::pair<std::string, std::string>>;
 
-// Reads a size; above 1 it divides the model. DeepSpeed's default for the stages of a pipeline is
-// "auto".
+// Reads a size; a size above 1 sets the what-if key `as`. DeepSpeed's default for the stages of a
+// pipeline is "auto".
 void read_size(const Section& section, std::string_view key, const char* as, Said& said) {
   const Value* value = section.object.find(key);
   if (value == nullptr || is_empty(*value)) return;
@@ -117,7 +117,7 @@ void read_experts(const Section& root, Said& said) {
   if (data_first) said.emplace_back("order", "tp-cp-dp-ep-pp");
 }
 
-// These keys affect only stage 3 (known_keys.h).
+// ZeRO++ and MiCS keys affect only stage 3 (known_keys.h).
 void read_sharding(const Section& root, Said& said) {
   const Value* value = root.object.find("zero_optimization");
   if (value == nullptr || value->kind != Kind::object) return;
@@ -133,14 +133,14 @@ void read_sharding(const Section& root, Said& said) {
     const Value* on = value->find(key);
     if (on != nullptr && is_on(*on)) said.emplace_back(as, "true");
   }
-  // This key is used if gradients are quantized (runtime/zero/stage3.py).
+  // `zeropp_loco_param` has an effect only if gradients are quantized (runtime/zero/stage3.py).
   const Value *quantized = value->find("zero_quantized_gradients"),
               *loco = value->find("zeropp_loco_param");
   if (quantized != nullptr && is_on(*quantized) && loco != nullptr && loco->kind == Kind::object)
     said.emplace_back("exchange", "loco");
 }
 
-// The key of earlier releases means offloading to host memory only.
+// The key of earlier releases, cpu_offload, means offloading to host memory only.
 void read_offload(const Section& root, Said& said) {
   const Value* value = root.object.find("zero_optimization");
   if (value == nullptr || value->kind != Kind::object) return;

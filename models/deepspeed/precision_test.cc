@@ -31,13 +31,13 @@ TEST_CASE("precision: \"auto\" is what the file asks the Trainer about, and is s
   const Row rows[] = {
       {R"("bf16": { "enabled": "auto" })", "AdamW", false, true},
       {R"("fp16": { "enabled": "auto" })", "AdamW", true, false},
-      // Settings from Hugging Face's examples.
+      // Settings of Hugging Face's examples: both precisions are "auto".
       {R"("fp16": { "enabled": "auto", "loss_scale": 0 }, "bf16": { "enabled": "auto" })", "AdamW",
        false, true},
       {R"("fp16": { "enabled": "auto" }, "bf16": { "enabled": "auto" })", "Lamb", true, false},
       {R"("fp16": { "enabled": "auto" }, "bf16": { "enabled": "auto" })", "OneBitAdam", true,
        false},
-      // The file states the precision.
+      // Settings in which the file itself states one precision.
       {R"("fp16": { "enabled": true }, "bf16": { "enabled": "auto" })", "AdamW", true, false},
       {R"("fp16": { "enabled": "auto" }, "bf16": { "enabled": true })", "AdamW", false, true},
       {R"("fp16": { "enabled": false }, "bf16": { "enabled": "auto" })", "AdamW", false, true},

@@ -10,18 +10,18 @@
 
 namespace lambcast::deepspeed::release {
 
-// FP16_Optimizer checks for overflow tensor by tensor and waits for each; before, it computed the
-// norm.
+// FP16_Optimizer checks for overflow tensor by tensor and waits for each; earlier releases compute
+// the norm instead.
 inline constexpr Version checks_every_tensor{0, 3, 1};
-// In the compression stage, gradients of micro batches are summed instead of averaged, until
-// drops_loss_scale.
+// From here until drops_loss_scale, gradients of micro batches are summed instead of averaged in
+// the compression stage.
 inline constexpr Version sums_micro_batches{0, 16, 0};
 // Only fp16.loss_scale is checked for a dynamic loss scale, so LAMB is also allowed under bf16.
 inline constexpr Version takes_lamb_in_bf16{0, 17, 1};
 // bf16 without ZeRO accumulates in bf16 and uses the wrappers of fp16, with whole states on every
 // rank.
 inline constexpr Version wraps_bf16_as_fp16{0, 17, 6};
-// FP16_Optimizer returns under fp16 before it has updated anything, until updates_again.
+// From here until updates_again, FP16_Optimizer returns under fp16 before it has updated anything.
 inline constexpr Version updates_nothing{0, 17, 6};
 inline constexpr Version updates_again{0, 18, 2};
 // Gradients are averaged again, and the loss without ZeRO is no longer scaled under fp16.

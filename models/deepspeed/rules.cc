@@ -13,7 +13,7 @@
 namespace lambcast::deepspeed {
 namespace {
 
-// Collects findings on keys of one configuration.
+// Collects findings about keys of one configuration.
 struct Findings {
   const DeepSpeedConfig& config;
   std::vector<Finding> list;
@@ -301,7 +301,7 @@ void check_freeze(Findings& out, const OptimizerConfig& optimizer, std::int64_t 
   }
 }
 
-// The interval between exchanges is one step until local_step_scaler steps after the freeze.
+// The interval between exchanges stays one step until local_step_scaler steps after the freeze.
 void check_silent_steps(Findings& out, const OptimizerConfig& optimizer, std::int64_t total) {
   const Setting<Whole>&freeze = optimizer.var_freeze_step, &lasts = optimizer.local_step_scaler;
   if (freeze.value >= total) {

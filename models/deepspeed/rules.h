@@ -19,8 +19,8 @@
 
 namespace lambcast::deepspeed {
 
-// Returns the findings of the file (config.findings) and of its combinations. Call it after flags
-// have overridden the file; refuse_errors() throws if one is an error.
+// Returns the findings of the file (config.findings) and those about combinations of its keys. Call
+// it after flags have overridden the file; refuse_errors() throws if one is an error.
 std::vector<Finding> check_config(const DeepSpeedConfig& config);
 
 // Returns findings that depend on the number of optimizer steps of the run (> 0).

@@ -76,7 +76,7 @@ TEST_CASE("rules: under ZeRO all optimizers except Adam must be allowed by the f
   const std::string allowed = zero + "\nzero_allow_untested_optimizer: true";
   CHECK_NOTHROW(refuse_errors(check_config(of("Lamb", "", allowed.c_str()))));
   CHECK_NOTHROW(refuse_errors(check_config(of("AdamW", "", zero.c_str()))));
-  // Optimizers that a training script creates are not accepted either.
+  // Optimizers that only a training script can create are refused as well.
   for (const OptimizerType type : {OptimizerType::came, OptimizerType::adafactor,
                                    OptimizerType::lars, OptimizerType::distributed_lamb}) {
     for (const auto& [text, refused] : {std::pair{zero, true}, {allowed, false}}) {
@@ -104,7 +104,7 @@ TEST_CASE("rules: the LAMBs need a dynamic loss scale") {
   check_error(of("OneBitLamb", "freeze_step: 5", fixed), "static-loss-scale",
               "ds.json:2: fp16.loss_scale: DeepSpeed onebitlamb optimizer requires dynamic loss");
   CHECK_FALSE(has(check_config(of("Adam", "", fixed)), "static-loss-scale"));
-  // fp32: older releases ignore the loss scale, later ones check nothing else.
+  // Loss scale without fp16: older releases ignore it, later ones refuse it.
   const char* off = "fp16: {enabled: false, loss_scale: 128}";
   CHECK_FALSE(has(check_config(at(before, of("Lamb", "", off))), "static-loss-scale"));
   check_error(at(from, of("Lamb", "", off)), "static-loss-scale", "fp16.loss_scale");
@@ -242,7 +242,7 @@ TEST_CASE("rules: every key of ZeRO has an effect or a note") {
                                     "belongs to ZeRO, which is off at stage 0",
                                     name)));
     if (name == "allgather_bucket_size") continue;
-    // These keys are modelled at stages 1 and 2.
+    // At stages 1 and 2 these keys are modelled.
     for (const char* stage : {", stage: 1", ", stage: 2"})
       CHECK_THAT(notes((key + stage).c_str()), Equals(""));
     CHECK_THAT(notes((key + ", stage: 1").c_str(),
@@ -267,7 +267,7 @@ TEST_CASE("rules: every key of ZeRO has an effect or a note") {
                       "effect: only ZeRO stage 3 looks at it\n"));
     CHECK_THAT(with("zenflow: {topk_ratio: 0.1}"), Contains("not-modelled"));
   }
-  // Keys of stage 3 only: read there, or reported as left out.
+  // Keys that affect only stage 3: they are read there without a finding, or reported.
   const auto at_3 = [&](const char* key) {
     return notes(fmt::format("stage: 3, {}", key).c_str());
   };
@@ -301,7 +301,7 @@ TEST_CASE("rules: a curriculum that starts with empty sequences is refused") {
 }
 
 TEST_CASE("rules: warm-up steps, with and without the dry run of the fp16 wrapper") {
-  // With the wrapper, step k counts as k + 1, so the freeze follows step F - 1.
+  // The wrapper's dry run counts as a step, so the freeze follows step F - 1.
   CHECK(warmup_steps(recipe_of(of("OneBitAdam", "freeze_step: 1000"))) == 999);
   CHECK(warmup_steps(recipe_of(of("OneBitAdam", "freeze_step: 1000", ""))) == 1000);
   for (const char* freeze : {"freeze_step: 0", "freeze_step: 1", "freeze_step: 2"})
@@ -317,7 +317,7 @@ TEST_CASE("rules: the freeze step compared with the length of the run") {
   CHECK(check_run(config, 9999).empty());  // 9999 / 10 = 999
   the_only(check_run(config, 10000), "freeze-early");
   CHECK(check_run(of("Adam", ""), 10).empty());
-  // 1 / (1 - 0.9) = 10 steps: 9 warm-up steps are too few for the average, 10 are not.
+  // With coeff_beta 0.9 the average needs 1 / (1 - 0.9) = 10 warm-up steps; 9 are too few.
   the_only(check_run(of("OneBitLamb", "freeze_step: 10"), 50), "coeff-beta-slow");
   CHECK(check_run(of("OneBitLamb", "freeze_step: 11"), 50).empty());
   the_only(check_run(of("OneBitLamb", "freeze_step: 500, coeff_beta: 1"), 1000), "coeff-beta-slow");

@@ -13,7 +13,8 @@ namespace {
 using hjson::Kind;
 using hjson::Value;
 
-// Returns the value of `key`, or null if there is none to read.
+// Returns the value of `key`. Returns null if the key is absent, or if the value is "auto", which
+// becomes a finding.
 const Value* wanted(const Section& section, std::string_view key) {
   const Value* value = section.object.find(key);
   if (value == nullptr || value->kind != Kind::string || value->text != "auto") return value;

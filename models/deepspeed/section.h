@@ -65,8 +65,8 @@ void read(const Section& section, std::string_view key, Setting<std::vector<Whol
 
 // Adds a finding `unknown-key` with a suggestion for each key that is not in `known`.
 void find_unknown_keys(const Section& section, std::span<const std::string> known);
-// Throws Error (usage) with such a finding for the first unknown key: for sections in which
-// DeepSpeed does the same.
+// Throws Error (usage) with the message of such a finding for the first unknown key. Used for
+// sections in which DeepSpeed refuses unknown keys too.
 void refuse_unknown_keys(const Section& section, std::span<const std::string> known);
 
 }  // namespace lambcast::deepspeed

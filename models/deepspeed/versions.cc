@@ -79,7 +79,7 @@ void check_wrapper(VersionFindings& out, const DeepSpeedConfig& config, std::int
   const bool in_bf16 = recipe.precision.weights == DataType::bf16 && config.zero.stage.value == 0;
   if (!in_bf16 || gpus == 1 || config.release.given) return;
   if (pipeline && config.grad_accum_dtype.value) return;
-  // In a pipeline every release shards states.
+  // In a pipeline, every release shards states, so only the sums differ.
   constexpr const char* pipelined[] = {
       "sums gradients in fp32; from 0.17.6 on sums are in bf16",
       "sums gradients in bf16, as since 0.17.6; earlier releases sum in fp32"};

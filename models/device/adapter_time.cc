@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::string_view name = "adapter";
 
-// `times` is 1 if the result is only written, 2 if it is read first and then written.
+// Adds a product whose output is only written (`times` 1), or first read and then written (2).
 void add_product(const PieceWriter& w, std::int64_t m, std::int64_t n, std::int64_t k,
                  double times = 1) {
   const bool single = w.work.format == MatrixFormat::single;

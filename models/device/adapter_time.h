@@ -13,8 +13,8 @@
 // If compiled and without tensor parallelism, the product with B also scales and adds to the
 // existing output, and the backward dropout also adds, 7 M in (NeMo collections/llm/peft/lora.py,
 // TEFusedLoRALinear, available from Transformer Engine 2.7). Adapters have 16 bits if the frozen
-// products have fewer. Not modelled: no gradient is needed below the adapters of the first block,
-// so its frozen products need no input gradient.
+// products have fewer. Not modelled: frozen products below the first block's adapters need no input
+// gradient.
 #pragma once
 
 #include <string_view>

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::int64_t flash_tile = 128;
 
-// Share of the exponentials' time that is exposed next to the products, from cudnn on. Backward it
-// includes the gradient of the softmax.
+// Share of the exponentials' time that is exposed next to the products, for cudnn and later
+// kernels. The backward share includes the gradient of the softmax.
 constexpr double shown_exponentials = 0.78, shown_exponentials_backward = 2.44;
 
 struct FlashShare {
@@ -25,8 +25,8 @@ FlashShare flash_share(AttentionKernel kernel, MatrixFormat format, const GpuRat
     return {share, 0.8 * share};
   }
   if (kernel >= AttentionKernel::cudnn) return {1.29, 1.03};
-  // GPUs with fp8 units are Hopper or later; the older kernels do not use Hopper's matrix
-  // instructions.
+  // GPUs with fp8 units have Hopper's or later matrix instructions, which the older kernels do not
+  // use.
   const double used = rates.of(MatrixFormat::fp8).peak.value.value() > 0 ? 0.62 : 1;
   if (kernel == AttentionKernel::flash2) return {used, 0.8 * used};
   return {0.5 * used, 0.45 * used};
@@ -46,7 +46,7 @@ double scores(const AttentionWork& w) {
 double computed_share(const AttentionWork& w) {
   if (!w.causal) return 1;
   const double tiles = std::max(1.0, static_cast<double>(w.keys) / flash_tile);
-  // The i-th row of tiles has i tiles, limited by the window and the diagonal.
+  // Share of the square that is computed if row i has min(i, most) tiles, up to the diagonal.
   const auto of_rows = [&](double most) {
     return most * (2 * tiles - most + 1) / (2 * tiles * tiles);
   };
@@ -57,8 +57,9 @@ double computed_share(const AttentionWork& w) {
   return (of_rows(tiles) * (every - back) + of_rows(seen) * back) / every;
 }
 
-// Returns the head elements that `products` products multiply. Forward: queries by keys, and scores
-// by values. Backward: scores, gradients of queries and keys, and of scores and values.
+// Returns the number of head elements that are multiplied per score. Forward (2 products): queries
+// by keys, and scores by values. Backward (5 products): scores again, and the gradients of queries,
+// keys, scores and values.
 double multiplied(const AttentionWork& w, int products) {
   const auto key = static_cast<double>(w.head_size);
   const double value = w.value_size > 0 ? static_cast<double>(w.value_size) : key;
@@ -74,7 +75,8 @@ std::vector<AttentionPiece> flash(AttentionKernel kernel, const AttentionWork& w
   const auto head = static_cast<double>(w.head_size);
   KernelCost cost;
   cost.flops = Flops(2 * computed * multiplied(w, products));
-  // Queries and context, keys and values; backward their gradients too.
+  // Tensors that are moved: queries and context, keys and values; in the backward pass also their
+  // gradients.
   const double elements =
       static_cast<double>(w.batch) * head *
       (2 * static_cast<double>(w.heads * w.queries) + 2 * static_cast<double>(w.kv_heads * w.keys));

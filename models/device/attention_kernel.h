@@ -74,11 +74,11 @@ struct AttentionWork {
   bool causal = false, dropout = false;
   bool eager_softmax = false;  // scale, mask and softmax as separate kernels
   int rounds = 1;              // parts in which the keys arrive under context parallelism
-  // single: twice the bytes of half; fp8: half the bytes, and products at the fp8 rate.
+  // single has twice the bytes of half. fp8 has half the bytes, and products at the fp8 rate.
   MatrixFormat format = MatrixFormat::half;
   std::int64_t value_size = 0;  // of a head's values; 0: head_size
-  // In window_layers of every window_every blocks, flash kernels look back at most `window` keys
-  // (0: no window). Costs are the mean over all blocks.
+  // In window_layers of every window_every blocks, flash kernels read at most `window` previous
+  // keys (0: no window). Costs are the mean over all blocks.
   std::int64_t window = 0, window_every = 1, window_layers = 1;
   bool autocast = false;  // a bias, and the softmax in fp32 (image_time.h)
 };

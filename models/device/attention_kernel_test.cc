@@ -43,8 +43,8 @@ TEST_CASE("attention: a flash kernel computes half of a causal square") {
   CHECK(time(AttentionKernel::flash1) < time(AttentionKernel::unfused));
 }
 
-// For each score, its gradient and the softmax output are read and a gradient is written, 2 bytes
-// each.
+// For each score, the softmax's backward pass reads the score's gradient and the softmax output and
+// writes a gradient, 2 bytes each.
 TEST_CASE("attention: the softmax that is not fused goes back over each score three times") {
   const AttentionWork work{1, 32, 32, 128, 1024, 1024, false};
   double bytes = 0;
@@ -64,7 +64,8 @@ TEST_CASE("attention: no size is negative") {
   }
 }
 
-// Counted tile by tile of 128 x 128: row i computes tiles max(1, i - w) to i.
+// The expected number of tiles of 128 x 128 is counted one by one: row i computes tiles max(1, i -
+// w) to i.
 TEST_CASE("attention: a window leaves whole tiles on and below the diagonal") {
   const GpuRates a100 = rates_of("a100-80g");
   AttentionWork work{1, 3, 3, 128, 2048, 2048, true};
@@ -95,8 +96,9 @@ TEST_CASE("attention: a window leaves whole tiles on and below the diagonal") {
 }
 
 TEST_CASE("attention: rates are those published in the papers of its kernels") {
-  // On GPUs whose large products reach 260 of 312 TFLOP/s (A100) and 740 of 989 (H100), head 128,
-  // 16 x 16 heads, 8192 tokens, no mask. arXiv 2307.08691 figures 4 to 6, 2407.08608 figures 5, 6.
+  // Setting of the papers' figures: head 128, 16 x 16 heads, 8192 tokens, no mask, on GPUs whose
+  // large products reach 260 of 312 TFLOP/s (A100) and 740 of 989 (H100). arXiv 2307.08691 figures
+  // 4 to 6, 2407.08608 figures 5 and 6.
   const AttentionWork work{16, 16, 16, 128, 8192, 8192};
   const auto rates_at = [](const char* device, double share) {
     GpuRates rates = rates_of(device);
@@ -125,7 +127,7 @@ TEST_CASE("attention: rates are those published in the papers of its kernels") {
             tflops(attention_forward(AttentionKernel::cudnn, work, b200)) ==
         Approx(1.3).epsilon(0.01));
   CHECK(tflops(attention_forward(AttentionKernel::flash4, work, b200)) < 1605);
-  // The parts of the time decrease by the same factor.
+  // The times of products and of exponentials are lower by the same factor.
   const auto rests = [&](AttentionKernel kernel, Rate rate) {
     return attention_forward(kernel, work, b200)[0].cost.rests_on[rate];
   };

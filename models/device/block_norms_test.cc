@@ -25,7 +25,8 @@ TEST_CASE("block time: a parallel block has one norm, one dropout add and a sum 
   CHECK(all("sum of branches") == 2 * 6 * 8192. * 6144);
   work.fusion = Fusion::compiled;
   CHECK(all("sum of branches") == 0);
-  // With a norm for each half there are gradients of two inputs, each added by its norm.
+  // With a norm for each half, there are two input gradients, and each norm adds one. Only the
+  // forward sum of the branches remains.
   work.fusion = Fusion::fused;
   work.norms = 2;
   CHECK(all("norm") == norms);
@@ -42,7 +43,7 @@ TEST_CASE(
   work.norms = 4;
   CHECK(forward() == 2 * ahead);
   CHECK(backward() == 2 * gradients);
-  // The last product is recomputed for the norm after it.
+  // A block that ends before its last product recomputes this product if a norm follows it.
   work.repeated = Repeated::until_last_product;
   const auto downs = [&] {
     return std::ranges::count_if(block_backward(work, a100), [](const Piece& piece) {

@@ -38,8 +38,8 @@ void autocast(const PieceWriter& w, double elements) {
 }
 
 void norm_backward(const PieceWriter& w, const RankSizes& size) {
-  // Separate kernels: gradients of weight and bias read both tensors again, and the residual's
-  // gradient is added afterwards.
+  // Eager modules use separate kernels: the gradients of weight and bias read both tensors again,
+  // and the residual's gradient is added afterwards.
   const bool apart = w.work.fusion == Fusion::eager;
   const double width = w.work.autocast ? 2 : 1;
   autocast(w, count(size.norm_tokens, w.work.hidden));

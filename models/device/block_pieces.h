@@ -11,7 +11,7 @@ struct RankSizes {
   std::int64_t tokens, heads, kv_heads, head_size, value_size, ffn, up, vocab;
   double norm_tokens;
 
-  // Computes the sizes for `share` of the tokens.
+  // Computes the sizes of `share` of the rank's tokens.
   explicit RankSizes(const BlockWork& w, double share = 1);
   std::int64_t query_width() const { return heads * head_size; }
   std::int64_t context_width() const { return heads * value_size; }
@@ -28,8 +28,8 @@ inline double count(std::int64_t tokens, std::int64_t width) {
   return count(static_cast<double>(tokens), width);
 }
 
-// Returns the format of the attention core and the head: 8- and 4-bit recipes leave them in 16
-// bits.
+// Returns the format of the attention core and of the head: 16 bits if the block's products have 8
+// or 4.
 MatrixFormat unscaled_format(const BlockWork& work);
 
 void norm(const PieceWriter& writer, const RankSizes& size);

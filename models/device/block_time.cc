@@ -18,8 +18,8 @@ using Writer = PieceWriter;
 void activation(const Writer& w, const RankSizes& size) {
   const double elements = count(size.tokens, size.ffn);
   const bool eager = w.work.fusion == Fusion::eager;
-  // Eager: in a gated layer the product is a kernel after the activation; otherwise gelu follows
-  // its bias.
+  // Eager modules start two kernels: in a gated layer the activation and the product with the gate,
+  // otherwise the bias and gelu.
   w.memory("activation", elements, w.work.gated ? (eager ? 10 : 6) : (eager ? 8 : 4),
            eager ? 2 : 1);
 }
@@ -117,8 +117,9 @@ std::vector<Linear> query_key_value(const BlockWork& work, const RankSizes& size
   return linears;
 }
 
-// Products with adapters: queries, keys and values as one, the projection, up as one, down. For a
-// product that is split by input features, each rank computes its part of the columns.
+// Return the products that have adapters: queries, keys and values as one product, the projection,
+// up as one product, and down. If a product is split by input features, each rank computes its part
+// of the output columns.
 AdaptedProduct adapted_query_key_value(const BlockWork& work, const RankSizes& size) {
   return {size.tokens, work.hidden, size.qkv_width()};
 }

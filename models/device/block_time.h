@@ -117,8 +117,8 @@ struct ExpertWork {
   std::int64_t shared_ffn = 0;      // width of the experts that every token visits, on the rank
   double tokens = 0;                // tokens of the rank before the exchange
   double sent = 0, received = 0, rows = 0;  // copies of tokens sent, received and computed
-  // Experts per token if tokens are multiplied to their places (expert_time.h); 0: tokens are
-  // copied.
+  // Experts per token if tokens are sent to their places by one-hot products (expert_time.h); 0:
+  // tokens are copied.
   std::int64_t one_hot = 0;
 };
 
@@ -154,8 +154,8 @@ struct BlockWork {
   Repeated repeated = Repeated::nothing;
   Ring ring = Ring::fused;
   bool exchanges_heads = false;  // context parallelism: all tokens, heads / c
-  // Separate products for queries, keys and values, and for both halves of a gated feed-forward.
-  // Their input gradients are summed, 8 and 6 bytes per element.
+  // Queries, keys and values are separate products, and so are both halves of a gated feed-forward.
+  // Their input gradients are summed: 8 and 6 bytes per element.
   bool separate_products = false;
   bool autocast = false;        // image_time.h
   bool fp32_gradients = false;  // products add weight gradients to fp32 buffers
@@ -179,7 +179,7 @@ std::vector<Piece> embedding_backward(const BlockWork& work, const GpuRates& rat
 std::vector<Piece> head_forward(const BlockWork& work, const GpuRates& rates);
 std::vector<Piece> head_backward(const BlockWork& work, const GpuRates& rates);
 
-// Returns the rates that determine the durations of all pieces.
+// Returns the time of all pieces, split by the rates that determine it.
 RateTimes rests_on(std::span<const Piece> pieces);
 // Returns the time of all pieces, or only of one part or pass.
 Duration total_time(std::span<const Piece> pieces, std::optional<BlockPart> part = {},

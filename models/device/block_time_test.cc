@@ -34,7 +34,8 @@ TEST_CASE("block time: experts and latent attention have the model's FLOPs") {
     const double core = 2 * block.forward_flops.per_token_pair * 4096 * 4096 * causal;
     const double forward = tokens * block.forward_flops.per_token + core;
     CHECK(flops(block_forward(work, h100)) == Approx(forward).epsilon(1e-3));
-    // Attention has two products forward and five backward, of the widths of queries and values.
+    // Attention has two products forward and five backward, which multiply the head sizes of
+    // queries and values.
     const double q = static_cast<double>(work.head_size), v = static_cast<double>(work.value_size);
     CHECK(flops(block_backward(work, h100)) ==
           Approx(2 * tokens * block.forward_flops.per_token + core * (3 * q + 2 * v) / (q + v))
@@ -101,7 +102,8 @@ TEST_CASE("block time: the parts that each recompute repeats") {
   CHECK(ms(block_backward(work, a100), Pass::recompute) == Approx(forward));
   work.repeated = Repeated::until_last_product;
   const std::vector<Piece> early = block_backward(work, a100);
-  // All except the second of the two feed-forward products: 4 h^2 of 12 h^2 + 2 s h.
+  // A block that ends early recomputes all products except the second one of the feed-forward: 4
+  // h^2 of 12 h^2 + 2 s h are left out.
   CHECK(flops(early, Pass::recompute) / flops(block_forward(work, a100)) ==
         Approx(1 - 4 * 6144. / (12 * 6144 + 2 * 2048)));
   work.repeated = Repeated::attention_core;
@@ -110,7 +112,8 @@ TEST_CASE("block time: the parts that each recompute repeats") {
   CHECK(total_time(selective, BlockPart::feed_forward, Pass::recompute) == Duration());
   work.repeated = Repeated::alternate_products;
   const std::vector<Piece> alternate = block_backward(work, a100);
-  // Key, projection and up, 1 + 1 + 4 of the 12 h^2: half of the linear FLOPs.
+  // Every second product means key, projection and up: 1 + 1 + 4 of the 12 h^2, half of the linear
+  // FLOPs.
   CHECK(flops(alternate, Pass::recompute) == Approx(6 * 2 * 4 * 2048. * 6144 * 6144 / 8));
 }
 
@@ -139,9 +142,10 @@ TEST_CASE("block time: sequence parallelism divides only norms, dropout and resi
 }
 
 TEST_CASE("block time: measured times of one layer, without its all-reduces") {
-  // Table 4 of arXiv 2205.05198, one DGX A100, tp 8: 7.7 ms forward and 11.9 backward; 7.2 and 13.1
-  // with sequence parallelism and selective recompute. Two all-reduces of s b h 2 bytes are exposed
-  // forward; backward they overlap the weight gradients. Bus bandwidth 230 GB/s.
+  // Korthikanti et al., arXiv 2205.05198, table 4, one DGX A100, tp 8: 7.7 ms forward and 11.9
+  // backward; 7.2 and 13.1 with sequence parallelism and selective recompute. Two all-reduces of s
+  // b h elements of 2 bytes are exposed in the forward pass; in the backward pass they overlap the
+  // weight gradients. Assumed bus bandwidth: 230 GB/s.
   const GpuRates a100 = rates_of("a100-80g");
   const double all_reduces_ms = 2 * 2 * 7 / 8. * (2048 * 4 * 6144 * 2) / 230e9 * 1e3;
   BlockWork work = block_22b();
@@ -178,10 +182,10 @@ TEST_CASE("block time: context parallelism divides queries, and keys stay whole"
 }
 
 // Transformer Engine writes the first of c partial contexts and adds the others, on a rank that has
-// whole ones; gradients of keys and values come in halves, except the last. In fp8 they are
-// widened, and their sum is narrowed again. Joined kernel by kernel, a ring adds 45 bytes for each
-// partial context and 18 for each gradient; compiled, 10 c and 10 (c + 1). If heads are exchanged
-// for tokens, nothing is joined and the FLOPs are the same.
+// whole contexts. Gradients of keys and values come in halves, except the last one. In fp8 they are
+// converted to fp32, and their sum back. Joined tensor by tensor (eager), a ring adds 45 bytes for
+// each partial context and 18 for each gradient; compiled, 10 c and 10 (c + 1). If heads are
+// exchanged for tokens, nothing is joined and the FLOPs are the same.
 TEST_CASE("block time: partial attention is joined, exchanged heads are not") {
   const GpuRates h100 = rates_of("h100");
   BlockWork work = block_work(load_model("llama2-7b"), 1, 4096);
@@ -210,8 +214,8 @@ TEST_CASE("block time: partial attention is joined, exchanged heads are not") {
   CHECK(4 * flops(block_forward(work, h100)) == Approx(alone));
 }
 
-// Three products with the same input sum three gradients of it (r r r w), two halves of a gated
-// feed-forward two (r r w). The FLOPs stay the same.
+// Three products with one input sum three gradients of it (r r r w), the two halves of a gated
+// feed-forward sum two (r r w). The FLOPs stay the same.
 TEST_CASE("block time: separate products each read their input, and sum its gradients") {
   const GpuRates h100 = rates_of("h100");
   BlockWork work = block_work(load_model("llama3-8b"), 1, 4096);
@@ -239,7 +243,7 @@ TEST_CASE("block time: norms of queries and keys, biases of experts") {
   CHECK(qwen.norms_queries);
   CHECK_FALSE(qwen.biased_experts);
   CHECK(oss.biased_experts);
-  // 32 heads of queries and 4 of keys, of 128 elements.
+  // The model has 32 heads of queries and 4 of keys, of 128 elements each.
   const BlockWork normed = block_work(qwen, 1, 1024);
   CHECK(bytes_of(block_forward(normed, h100), "query-key norm") == 4 * 1024. * 36 * 128);
   CHECK(bytes_of(block_backward(normed, h100), "query-key norm") == 6 * 1024. * 36 * 128);
@@ -256,7 +260,7 @@ TEST_CASE("block time: norms of queries and keys, biases of experts") {
   CHECK(bytes_of(block_forward(biased, h100), "expert bias") == 0);
 }
 
-// The base size is 4 x 2,048 tokens of 6,144, with dropout.
+// Each size is increased from a base of 4 x 2,048 tokens, hidden 6,144, with dropout.
 TEST_CASE("block time: longer and wider work never takes less time") {
   for (const char* device : {"v100-32g", "a100-80g", "h100", "b200"}) {
     const GpuRates rates = rates_of(device);
@@ -330,7 +334,7 @@ TEST_CASE("block time: frozen products have no weight gradients, their adapters 
   CHECK(flops(back, Pass::input_gradient) ==
         Approx(flops(backward, Pass::input_gradient) + thin).epsilon(1e-12));
   CHECK(ms(back) < 0.7 * ms(backward));
-  // Over four ranks, each computes a fourth of the columns of the outputs of projection and down.
+  // Each of four ranks computes a fourth of the output columns of projection and down.
   BlockWork divided = frozen;
   divided.tensor_parallel = 4;
   divided.adapters->targets = AdapterTargets::all;
@@ -339,8 +343,8 @@ TEST_CASE("block time: frozen products have no weight gradients, their adapters 
                           (28672 / 4. + 8192 / 4.));
   CHECK(flops(block_backward(divided, h100), Pass::weight_gradient) ==
         Approx(quarter).epsilon(1e-12));
-  // Weights of 4.5 bits are written in 16 bits before each product of both passes: 2.5625 bytes per
-  // element.
+  // Weights of 4.5 bits are converted to 16 bits before each product in both passes: 0.5625 bytes
+  // read and 2 written per element.
   BlockWork narrow = frozen;
   narrow.adapters->frozen_bits = 4.5;
   const double matrices = 8192. * (10240 + 8192 + 3 * 28672);

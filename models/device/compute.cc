@@ -18,9 +18,9 @@ namespace {
 // together; an unfused PyTorch encoder layer has about a third of them forward.
 constexpr double launches_per_block = 120;
 
-// The same for a convolution with batch norm and ReLU under autocast. Forward: weight cast,
-// convolution, norm and ReLU. Backward: ReLU, norm, the gradients of input and weight, and the
-// weight gradient's cast.
+// Number of kernels for a convolution with batch norm and ReLU under autocast. Forward: weight
+// cast, convolution, norm and ReLU. Backward: ReLU, norm, the gradients of input and weight, and
+// the cast of the weight gradient.
 constexpr double launches_per_convolution = 9;
 
 double launches_of(const ModelShape& model) {
@@ -49,7 +49,8 @@ const TrainingCurve* shape_of(const TrainingCurve& curve, const Device& device) 
   return nullptr;
 }
 
-// The fuller curve is read at the same number of tokens: half the micro batch takes more than half
+// Returns the time of a micro batch on the curve. A curve of a single point is extended by the
+// fuller curve, read at the same number of tokens, since half the micro batch takes more than half
 // the time.
 double curve_time_s(const Device& device, const TrainingCurve& curve, double micro_batch) {
   const TrainingCurve* shape = shape_of(curve, device);
@@ -84,9 +85,9 @@ double kernels_s(const ModelShape& model, const Program& program, double images,
   return convolution_times(model, std::llround(images), run, rates).both().s();
 }
 
-// Returns the time of the net's kernels, times the ratio of the curve to the kernels of its own
-// net. The ratio is taken at the same number of images if the blocks are alike, else at the nearest
-// number of images that was timed.
+// Returns the time of the net's kernels, multiplied by the ratio of the curve's time to the time of
+// its own net's kernels. If the blocks are alike, the ratio is taken at the same number of images,
+// else at the nearest number that was timed.
 double scaled_by_kernels_s(const Device& device, const TrainingCurve& curve,
                            const ModelShape& curve_model, const ModelShape& model, double images,
                            const Program& program) {
@@ -98,8 +99,8 @@ double scaled_by_kernels_s(const Device& device, const TrainingCurve& curve,
                    device.timed_rates.value_or(*device.rates));
 }
 
-// Returns the curve's time for the same number of tokens (images: the same FLOPs), scaled to this
-// model's FLOPs.
+// Returns the curve's time at the same number of tokens, scaled by both models' FLOPs per token.
+// For images the curve is read at the number of samples with the same FLOPs.
 double scaled_time_s(const Device& device, const TrainingCurve& curve,
                      const ModelShape& curve_model, const ModelShape& model, double micro_batch,
                      std::int64_t seq_len) {
@@ -147,8 +148,8 @@ CurveMatch match(const TrainingCurve& curve, const ModelShape& model,
                ? CurveMatch::by_name
                : CurveMatch::none;
   const Likeness like = likeness(model, *shape);
-  // Curves of other models say nothing about convolutions, so the closest net of any program is
-  // used.
+  // The closest net of any program is used, since curves of other models are no evidence for
+  // convolutions.
   const bool convolves = is_convolutional(model);
   if (convolves && like == Likeness::other)
     return curve.seq_len == 0 ? CurveMatch::other_model : CurveMatch::other_kind;
@@ -163,8 +164,8 @@ struct Curves {
   std::vector<const TrainingCurve*> of;  // curves of one model and program, ordered by length
 };
 
-// Returns the curves that match the model best; of several models or programs only those of the
-// first.
+// Returns the curves that match the model best. If they belong to several models or programs, only
+// those of the first are returned.
 Curves curves_for(const Device& device, const ModelShape& model,
                   const std::string& implementation) {
   Curves best;
@@ -182,8 +183,8 @@ Curves curves_for(const Device& device, const ModelShape& model,
   return best;
 }
 
-// Adds the rates of a net's kernels: those of a curve are in 16 bits, and a run in fp32 has its
-// own.
+// Adds the rates of a net's kernels: the 16-bit rates behind the curve, and those of fp32 if the
+// run uses fp32.
 void read_rates(const GpuRates& rates, MatrixFormat format, std::vector<NumberRead>& rests_on) {
   const auto read = [&](MatrixFormat of, const char* peak, const char* share) {
     rests_on.push_back({peak, rates.of(of).peak.provenance});
@@ -208,7 +209,7 @@ std::optional<Estimate> from_curves(const Device& device, const ModelShape& mode
   if (curves.empty()) return std::nullopt;
   if (match == CurveMatch::other_kind && has_convolution_kernels(device, model))
     return std::nullopt;
-  // Only the name is known of a model without a preset.
+  // A model without a preset has only a name, so its shape is assumed to be this model's.
   const ModelShape& curve_model =
       match == CurveMatch::by_name ? model : model_preset(curves.front()->model);
   const TrainingCurve* below = curves.front();
@@ -300,7 +301,7 @@ std::optional<MicroBatchTime> from_layers(const Device& device, const ModelShape
                                           double micro_batch, std::int64_t seq_len) {
   for (const LayerCurve& curve : device.layers) {
     if (curve.seq_len != seq_len || !has_blocks_of(model, curve)) continue;
-    // The part outside the blocks runs at the blocks' rate.
+    // Assumption: the part outside the blocks runs at the blocks' rate.
     const double outside =
         outside_forward_flops(model, seq_len) / block_forward_flops(model, 0, seq_len);
     const double blocks = static_cast<double>(model.layers) + outside;
@@ -334,10 +335,10 @@ std::pair<double, Provenance> measured_rate(const Device& device) {
   return best;
 }
 
-// Number of times that training reads or writes the activations that a convolutional net keeps: two
-// tensors for each convolution, the outputs of convolution and ReLU. Forward moves 6 tensors
-// (convolution, norm and ReLU read and write), backward 12 (ReLU 3, norm 5, gradients of input and
-// weight 4).
+// Times that training reads or writes the activations that a convolutional net keeps: 18 tensors
+// are moved for 2 kept ones (the outputs of convolution and ReLU) per convolution. Forward moves 6
+// tensors (convolution, norm and ReLU read and write one each), backward 12 (ReLU 3, norm 5,
+// gradients of input and weight 4).
 constexpr double passes_over_activations = 9;
 
 // Raises the time of a convolutional net without any curve to that of its memory traffic.
@@ -387,9 +388,11 @@ MicroBatchTime micro_batch_time(const Device& device, const ModelShape& model,
   if (without_curve) bound_by_memory(device, model, micro_batch, *estimate);
   const double least = estimate->fused ? 0 : unfused_launches(device, model).s();
   if (least > estimate->seconds) {
-    // No held-out case measured the number of kernels and the launch rate of the host.
+    // A bound by launches is as uncertain as a rate, since no held-out case measured the number of
+    // kernels and the host's launch rate.
     estimate->basis = std::max(estimate->basis, Basis::rate);
-    // If launches dominate by a factor of two, the other numbers no longer affect the time.
+    // If launches take more than twice the estimated time, the other numbers do not affect the
+    // result.
     if (2 * estimate->seconds < least) estimate->rests_on.resize(1);
     estimate->rests_on.front().provenance = {
         Kind::assumed, fmt::format("the host starts {:.0f} kernels", launches_of(model))};

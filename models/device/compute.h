@@ -49,21 +49,21 @@ struct MicroBatchTime {
   double micro_batch_doublings = 0, seq_len_doublings = 0;
 };
 
-// `format` applies to the products of a convolutional net. All other times are those of half
+// `format` affects only the products of a convolutional net; all other times are those of half
 // precision.
 MicroBatchTime micro_batch_time(const Device& device, const ModelShape& model,
                                 const std::string& implementation, std::int64_t micro_batch,
                                 std::int64_t seq_len, MatrixFormat format = MatrixFormat::half);
 
-// Returns whether the curve is of this shape, or of one with the same blocks.
+// Returns whether the curve belongs to this shape, or to a shape with the same blocks.
 bool is_curve_of(const TrainingCurve& curve, const ModelShape& model);
 
 // Returns how long the host takes to start the kernels of both passes if the program does not fuse
 // them.
 Duration unfused_launches(const Device& device, const ModelShape& model);
 
-// Returns the half width of a measured kernel, in logarithms: that of a machine's own measurements,
-// and 1.22 interquartile ranges of the repeats, which include 90 % of a normal distribution.
+// Returns the half width of a measured kernel, in logarithms. It combines the width of a machine's
+// own measurements and 1.22 interquartile ranges of the repeats (90 % of a normal distribution).
 double measured_kernel_width(const KernelCurve& kernel, double elements);
 
 }  // namespace lambcast

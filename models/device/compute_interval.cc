@@ -6,7 +6,7 @@
 namespace lambcast {
 namespace {
 
-// Blocks are at least as uncertain as times of another program.
+// Blocks get the constant of times by another program, since they are at least as uncertain.
 const HeldOut& constant_of(Basis basis) {
   switch (basis) {
     case Basis::this_machine:

@@ -55,8 +55,9 @@ constexpr HeldOut this_machine{0.08, 4}, this_device{0.25, 5}, other_model{0.53,
 
 struct ComputeWidth {
   double log = 0;  // w
-  // The minimum over its parts. It is given only for the first two bases: other models, and GPUs of
-  // which only the peak is known, differ from the held-out cases, and no block was held out.
+  // The minimum over the parts of the width. It is given only for the first two bases: other
+  // models, and GPUs with only a known peak, differ from the held-out cases, and no block was held
+  // out.
   std::optional<double> coverage;
 };
 
@@ -70,7 +71,7 @@ struct Unmeasured {
   bool share = false;  // the share of the peak reached in its format is assumed
 };
 
-// Returns the width of passes priced kernel by kernel, from held-out runs on the GPU if there are
+// Returns the width of passes priced kernel by kernel. It uses the GPU's held-out runs if there are
 // any (rates_interval.h).
 ComputeWidth rates_width(const std::optional<HeldOut>& of_device, const Unmeasured& lacking = {});
 

@@ -45,7 +45,7 @@ TEST_CASE("compute: a curve belongs to a shape, not to a name") {
   const MicroBatchTime renamed = changed({{"model.name", "renamed"}});
   CHECK(total_ms(renamed) == total_ms(bert));
   CHECK(renamed.basis == Basis::this_device);
-  // 24 blocks are the whole model except the head, whose share of the FLOPs per token is constant.
+  // BERT-Large is 24 blocks and a head, whose FLOPs do not change if blocks are added.
   const Flops block = block_forward_flops(load_model("bert-large"), 0, 128);
   const double share = 24 * (block / forward_flops(load_model("bert-large"), 128));
   const MicroBatchTime deeper = changed({{"model.layers", "48"}});
@@ -60,8 +60,9 @@ TEST_CASE("compute: a curve belongs to a shape, not to a name") {
 }
 
 TEST_CASE("compute: the lower bound of launches follows the layers of a curve's model") {
-  // 8 samples in 47.9 ms lie above 24 x 120 launches of 5 us, 14.4 ms, and below those of 17 us, 49
-  // ms: that program starts fewer kernels, with 25 layers as with 24.
+  // The curve's 8 samples in 47.9 ms lie above the bound of 24 x 120 launches of 5 us (14.4 ms),
+  // and below that of 17 us (49 ms). With 17 us the program must start fewer kernels, so the bound
+  // does not apply, with 25 layers as with 24.
   Device v100 = load_device("v100-16g");
   v100.framework_launch.value = Duration::microseconds(17);
   double last = 0;
@@ -150,8 +151,8 @@ TEST_CASE("compute: the host starts nine kernels for each weight of a convolutio
   CHECK(floor_ms("resnet18") == Approx(21 * 9 * launch_ms));
 }
 
-// NVIDIA's MLPerf results for ResNet-50, whose curves are left out here. No constant was fitted to
-// them.
+// Compares with NVIDIA's MLPerf results for ResNet-50, after removing their curves. No constant was
+// fitted to them.
 TEST_CASE("compute: without a curve, kernels of a convolutional net are within a factor of 1.4") {
   const ModelShape resnet = load_model("resnet50");
   for (const auto& [name, images_per_s] : {std::pair("l40s", 1935.0),
@@ -199,12 +200,13 @@ TEST_CASE("compute: basis of a time, and distance to the nearest measured point"
   check(micro_batch_time(v100, bert, "deepspeed", 512, 128), Basis::this_device, 2, 0);
   check(micro_batch_time(v100, bert, "deepspeed", 24, 128), Basis::this_device, std::log2(4 / 3.),
         0);
-  // A curve does not apply if the host cannot launch as fast.
+  // If the host launches too slowly, the basis is the launch rate and no curve.
   Device slow_host = v100;
   slow_host.framework_launch.value = Duration::microseconds(12);
   CHECK(micro_batch_time(v100, bert, "deepspeed", 1, 128).basis == Basis::this_device);
   CHECK(micro_batch_time(slow_host, bert, "deepspeed", 1, 128).basis == Basis::rate);
-  // The nearer length is 512, where 16 sequences of 257 tokens are equivalent to 8.03.
+  // The nearer measured length is 512. At that length, 16 sequences of 257 tokens are equivalent to
+  // 8.03.
   check(micro_batch_time(v100, bert, "deepspeed", 16, 257), Basis::this_device,
         std::log2(16 * 257 / 512. / 8), std::log2(512 / 257.));
   check(micro_batch_time(v100, load_model("gpt2"), "deepspeed", 8, 1024), Basis::other_model, 0, 1);
@@ -266,14 +268,14 @@ source = "test"
   for (const auto& [batch, outside] :
        {std::pair{7, true}, std::pair{8, false}, std::pair{16, false}, std::pair{17, true}})
     CHECK(micro_batch_time(device, bert, "deepspeed", batch, 128).extrapolated == outside);
-  // Gated feed-forwards of the same width are different blocks.
+  // A block with a gated feed-forward of the same width is another block.
   const ModelShape gated =
       load_model("llama2-7b", std::vector<ModelOverride>{{"model.hidden", "1024"},
                                                          {"model.heads", "16"},
                                                          {"model.kv_heads", "16"},
                                                          {"model.ffn", "4096"}});
   CHECK(micro_batch_time(device, gated, "deepspeed", 12, 128).basis == Basis::rate);
-  // Numbers that the description leaves out are assumed and marked as such.
+  // Rates that the description leaves out have defaults, which are marked as assumed.
   CHECK(device.pageable_d2h.value == Bandwidth(3e9));
   CHECK(device.pageable_h2d.value == Bandwidth(3e9));
   CHECK(device.pinned_d2h.value == Bandwidth(6e9));
@@ -293,7 +295,7 @@ TEST_CASE("compute: interpolation is linear, extends its ends and stays above ze
   CHECK(interpolate({10, 20}, {1, 11}, 5) == 0);
 }
 
-// Regression: a curve of text once applied to a net of images with one class more, with half the
+// Regression: a net of images with one more class was once priced by a curve of text, at half the
 // time.
 TEST_CASE("compute: nets of images scale the time of a measured one by their kernels") {
   const auto us = [](const Device& device, const ModelShape& model, std::int64_t images) {

@@ -9,9 +9,9 @@ namespace {
 
 constexpr double saved_by_2x2 = 36 / 16.0;            // products of 3 x 3 over those of a tile
 constexpr std::int64_t tile_edge = 4, products = 36;  // of F(4x4)
-// Share of a product's rate that a convolution reaches outside the matrix units: DeepBench's
-// convolutions on a V100 (validate/compute/convolutions_test.cc). In the matrix units both have the
-// same rate.
+// Share of a product's rate that a convolution reaches outside the matrix units, from DeepBench's
+// convolutions on a V100 (validate/compute/convolutions_test.cc). In the matrix units, products and
+// convolutions reach the same rate.
 constexpr double share_outside = 0.8;
 constexpr double widened_pixels = 36 / 16.0, widened_weights = 36 / 9.0;
 
@@ -20,7 +20,7 @@ double square(std::int64_t size) { return static_cast<double>(size * size); }
 // Sizes of the tensors of one convolution, in elements.
 struct Tensors {
   double input, output, weights;
-  // Elements read: a 1 x 1 kernel with a stride skips pixels.
+  // Elements of the input that are read: a 1 x 1 kernel with a stride skips pixels.
   double read_input;
 };
 
@@ -66,8 +66,8 @@ KernelCost by_4x4(const Convolution& of, std::int64_t images, ConvolutionPass pa
   const double plain = tensors.input + tensors.output + tensors.weights;
   const double widened =
       widened_pixels * tiled * (tensors.input + tensors.output) + widened_weights * tensors.weights;
-  // The product reads and writes the transformed tensors; so do the transforms, in addition to the
-  // plain ones.
+  // The product reads and writes transformed tensors. The transforms do too, and they also read and
+  // write the plain ones.
   const double bytes = bytes_per_element(format);
   product.moved = Bytes(bytes * widened);
   return product_cost(product, rates) + memory_cost(Bytes(bytes * (plain + widened)), 3, rates);

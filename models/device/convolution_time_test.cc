@@ -8,8 +8,8 @@
 namespace lambcast {
 namespace {
 
-// 100 multiprocessors, 100 TFLOP/s in 16 bits, 10 TFLOP/s outside the matrix units, 1 TB/s, no
-// start time.
+// A GPU with 100 multiprocessors, 100 TFLOP/s in 16 bits, 10 TFLOP/s outside the matrix units, 1
+// TB/s, and kernels that start in no time.
 GpuRates round_numbers() {
   GpuRates rates;
   rates.device = "round";
@@ -36,7 +36,8 @@ TEST_CASE("convolution: with slow memory it takes the time of its tensors") {
   for (const ConvolutionPass pass : {ConvolutionPass::forward, ConvolutionPass::input_gradient})
     CHECK(us(thin, pass, MatrixFormat::half, slow) ==
           Approx(2 * (2 * elements + weights) / 1e10 * 1e6));
-  // A 1 x 1 kernel with a stride skips pixels; its input gradient has all of them.
+  // A 1 x 1 kernel with a stride skips pixels of the input, but its input gradient is written for
+  // all pixels.
   const Convolution strided{.kernel = 1, .stride = 2, .in = 8, .out = 8, .size = 56};
   const double skipped = elements / 4;
   CHECK(us(strided, ConvolutionPass::forward, MatrixFormat::half, slow) ==
@@ -86,7 +87,7 @@ TEST_CASE("convolution: norms, sums and ReLUs move the bytes stated in the heade
         std::pair((4 + 1 / 16.) * n, (6 + 1 / 16.) * n));
   CHECK(bytes({.channels_last = true}) == std::pair(8 * n, 11 * n));
   CHECK(bytes({}) == std::pair(10 * n, 15 * n));  // input; input and output gradient
-  // fp32 needs no transposes for channels first.
+  // In fp32 no transposes are needed for channels first.
   CHECK(bytes({.format = MatrixFormat::single}) == std::pair(16 * n, 22 * n));
 }
 

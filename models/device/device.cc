@@ -56,7 +56,8 @@ void check_length(const Table& table, const TrainingCurve& curve) {
                fmt::format("{} to {}", low, high));
 }
 
-// A curve states its own kind and source; a profile states them once, for the device.
+// Reads a training curve. It states its own kind and source; a profile states them once, for the
+// device.
 TrainingCurve decode_training_curve(const Table& table, const Provenance& of_device) {
   TrainingCurve curve;
   curve.model = table.get<std::string>("model");
@@ -121,8 +122,8 @@ Device decode_device(const Table& root, const std::optional<Provenance>& of_curv
   device.memory_capacity =
       get_within(table, "memory_capacity", Range<Bytes>{Bytes(1e6), Bytes(1e15)}).value;
   device.memory_bandwidth = get_within(table, "memory_bandwidth", any_bandwidth);
-  // Measured copies may be slightly above the nominal rate, which is rounded, and caches help. A
-  // profile has no nominal rate; its memory_bandwidth is that of one kernel.
+  // Copies may be slightly faster than the nominal rate, since it is rounded and caches help. A
+  // profile has no nominal rate: its memory_bandwidth is that of one kernel.
   const bool name_plate = device.memory_bandwidth.provenance.kind != Kind::measured;
   device.copy_bandwidth = get_within(
       table, "copy_bandwidth",

@@ -44,8 +44,8 @@ void set_curve(const Table& root, const OfCurve& of, const std::string& list,
   curve.set("source", flag_of(key), flag_of(key));
 }
 
-// "--set device.copy_bandwidth" alone describes another memory, so the nominal rate is raised to
-// it.
+// "--set device.copy_bandwidth" without memory_bandwidth describes another memory, so the nominal
+// rate is raised to it.
 void raise_name_plate(Table& root, const Overrides& said) {
   const auto is_said = [&](std::string_view key) {
     return std::ranges::find(said, key, &Overrides::value_type::first) != said.end();
@@ -74,8 +74,8 @@ std::string curve_name(const LayerCurve& curve) {
 Device load_device(const Table& parsed, const std::string& name_or_path, const Overrides& said) {
   Table root = parsed.copy();
   if (said.empty()) return decode_device(root);
-  // The unchanged description: overrides find its curves by name, and repeated values keep their
-  // evidence.
+  // Overrides find curves by name in the unchanged description, and values that repeat it keep
+  // their evidence.
   const Device described = decode_device(parsed.copy());
   // Values are compared with the parsed text, since keys read from `root` could no longer be set.
   const std::vector<std::string> sections{"rates", "kernel", "layer", "training_curve"};

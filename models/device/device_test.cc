@@ -33,7 +33,7 @@ TEST_CASE("devices: every preset loads, with copies slower than its nominal memo
     CHECK(device.copy_bandwidth.value < device.memory_bandwidth.value);
   }
   CHECK_THROWS_WITH(load_device("v100"), Contains("did you mean one of 'v100-16g', 'v100-32g'"));
-  // nvidia-smi shows 97,871 MiB of its 96 GB. An H100 has 80 GB.
+  // nvidia-smi reports 97,871 MiB for a GPU sold with 96 GB.
   CHECK(load_device("gh200").memory_capacity.value() == 95 * 1024. * 1024 * 1024);
 }
 
@@ -208,20 +208,21 @@ TEST_CASE("devices: a file written by the profiler loads as a device") {
   const ModelShape bert = load_model("bert-large");
   CHECK(micro_batch_time(device, bert, "deepspeed", 8, 128).rests_on.front().provenance.source ==
         "lambcast profile, a test");
-  // A shape that was not measured uses the highest measured rate: BERT-Large's block at micro batch
-  // 16 in 450 us.
+  // A shape that was not measured uses the highest measured rate, here that of BERT-Large's block:
+  // micro batch 16 in 450 us.
   const ModelShape gpt2 = load_model("gpt2");
   const double block = 2 * 128. * (4 * 1024. * 1024 + 2 * 1024. * 4096) + 4 * 128. * 128 * 1024;
   const double rate = 3 * block * 16 / 450e-6;
   CHECK(ms(micro_batch_time(device, gpt2, "deepspeed", 64, 1024)) ==
         Approx(3 * 64 * forward_flops(gpt2, 1024).value() / rate * 1e3));
 
-  // Training in fp32 compares two peaks; a peak that was not measured is assumed.
+  // The rate of fp32 follows from the peaks of both formats. Peaks that were not measured are
+  // assumed.
   CHECK(device.peak_half.provenance.kind == Kind::assumed);
   CHECK(device.peak_half.value.value() == Approx(150 * 4e12));
   CHECK(device.peak_single.value.value() == Approx(75 * 4e12));
 
-  // Without layers, with and without a measured product.
+  // A profile without layers, with and without a measured product.
   written.layers.clear();
   for (const FlopRate peak : {FlopRate(), FlopRate(700e12)}) {
     written.peak_half = peak;

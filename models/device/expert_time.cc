@@ -41,7 +41,8 @@ struct Experts {
                   eager ? 8 : 2);
   }
 
-  // Bytes are given for each format, since memory() assumes 16 bits.
+  // Adds the kernels of one-hot weights. `half` and `single` are bytes per element in these
+  // formats; memory() takes the bytes for 16 bits.
   void weights(double half, double single) const {
     const double each = format == MatrixFormat::single ? single / 2 : half;
     const auto k = static_cast<int>(work.one_hot);

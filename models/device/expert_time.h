@@ -19,9 +19,10 @@
 //   unsort, unpermute   the same in reverse
 //   shared       the products of experts that every token visits, with T t tokens of f_s / t
 //
-// and all of these again backward, for gradients. Weight gradients of E_l experts are E_l small
-// products. Rows: dropless R = T k i, i the imbalance of the fullest rank; with a capacity factor c
-// R = T k c for any tokens, since empty places are computed too (DeepSpeed moe/sharded_moe.py).
+// The backward pass repeats all of these for gradients. Weight gradients of E_l experts are E_l
+// small products. Rows: dropless R = T k i, with i the load of the busiest rank over the mean; with
+// a capacity factor c R = T k c for any tokens, since empty places are computed too (DeepSpeed
+// moe/sharded_moe.py).
 // Sources: Megatron-LM core/transformer/moe/{token_dispatcher,experts,router}.py.
 //
 // One-hot routing multiplies tokens to their places and back instead of copying them (fairseq,

@@ -60,8 +60,8 @@ struct GpuRates {
   Sourced<Bandwidth> memory;
   Sourced<FlopRate> exponentials;
   Sourced<Duration> kernel_start;
-  // Errors of whole models on this GPU that set none of its shares (validate/compute), if there are
-  // any.
+  // Errors of whole models on this GPU that set none of its shares (validate/compute). Absent if
+  // there are none.
   std::optional<HeldOut> held_out;
 
   const MatrixRate& of(MatrixFormat format) const {
@@ -81,8 +81,8 @@ struct DeviceNumbers {
 // share without a peak.
 GpuRates decode_rates(const Table& rates, const DeviceNumbers& device);
 
-// Returns `rates` with every kernel taking `factor` times as long: for a machine whose own
-// measurements show it (another power limit, older libraries).
+// Returns `rates` with the time of every kernel multiplied by `factor`, for machines that measure
+// slower (another power limit, older libraries).
 GpuRates slowed(GpuRates rates, double factor);
 
 // The rates that a kernel's time depends on: matrix units by format, then the others.

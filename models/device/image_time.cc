@@ -19,7 +19,7 @@ void product(const PieceWriter& w, std::string_view name, std::int64_t m, std::i
                  pass == Pass::weight_gradient);
 }
 
-// Norms of PyTorch's modules: as in block_time.h, in fp32 under autocast.
+// Adds a norm of PyTorch's modules: as in block_time.h, with fp32 tensors under autocast.
 void norm(const PieceWriter& w, double elements, bool backward) {
   const double width = w.work.autocast ? 2 : 1;
   w.memory("norm", elements, (backward ? 16 : 4) * width, backward ? 3 : 1);

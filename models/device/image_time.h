@@ -38,7 +38,7 @@ void patch_embedding_backward(const PieceWriter& writer, std::int64_t tokens);
 std::vector<Piece> merging_forward(const BlockWork& work, const GpuRates& rates);
 std::vector<Piece> merging_backward(const BlockWork& work, const GpuRates& rates);
 
-// The same in both passes, over `elements` = M h.
+// Add the same pieces in both passes, over `elements` = M h.
 void windows(const PieceWriter& writer, double elements);
 void drop_path(const PieceWriter& writer, double elements);
 

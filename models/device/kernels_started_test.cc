@@ -31,7 +31,7 @@ TEST_CASE("kernels started: eager modules start one for each of their operations
     double eager, fused;  // numbers of kernels
   };
   const BlockWork eager = gpt_block(Fusion::eager), fused = gpt_block(Fusion::fused);
-  // Per block two norms, bias and gelu, and an addition after each branch.
+  // A block has two norms, bias and gelu, and an addition after each branch.
   for (const Row& row : {Row{"norm", 2, 2},
                          {"softmax", 4, 1},
                          {"scores dropout", 1, 1},
@@ -42,7 +42,7 @@ TEST_CASE("kernels started: eager modules start one for each of their operations
     CHECK(starts(block_forward(eager, a100), row.name, a100) == Approx(row.eager));
     CHECK(starts(block_forward(fused, a100), row.name, a100) == Approx(row.fused));
   }
-  // Backward: gradients of a norm's input, weight and bias.
+  // The backward pass of an eager norm has three kernels: gradients of input, weight and bias.
   CHECK(starts(block_backward(eager, a100), "norm", a100) == Approx(2 * 3));
   CHECK(starts(block_backward(fused, a100), "norm", a100) == Approx(2));
   CHECK(starts(block_backward(eager, a100), "scores dropout", a100) == Approx(1));
@@ -59,7 +59,8 @@ TEST_CASE("kernels started: a compiled loss is one of each pass") {
   }
 }
 
-// 40 tokens, each sent to two of four experts; 90 copies arrive and are computed.
+// Each of 40 tokens is sent to two of four experts (80 copies); 90 copies arrive on the rank and
+// are computed.
 TEST_CASE("kernels started: experts sort what came, and activate it as dense layers do") {
   const GpuRates a100 = rates_of("a100-80g");
   ExpertWork experts;
@@ -92,13 +93,15 @@ TEST_CASE("kernels started: experts sort what came, and activate it as dense lay
   CHECK(starts(back(Fusion::fused, false), "expert activation", a100) == Approx(1));
   CHECK(starts(back(Fusion::eager, false), "expert activation", a100) == Approx(2));
   CHECK(starts(back(Fusion::eager, true), "expert activation", a100) == Approx(1));
-  // In fp32 inputs and outputs of a product have 4 bytes per element; 23 rows per expert.
+  // In fp32, inputs and outputs of a product have 4 bytes per element. 90 copies on four experts
+  // are 23 rows each.
   BlockWork single = gpt_block(Fusion::fused);
   single.format = MatrixFormat::single;
   single.experts = experts;
   CHECK(bytes_of(block_forward(single, a100), "expert down") ==
         4 * 4 * (23 * 256. + 256. * 1024 + 23 * 1024.));
-  // One mask for each of two choices, and three kernels that combine, norm and cast them.
+  // There is one mask for each of two choices, and three kernels that combine, normalise and cast
+  // them.
   experts.one_hot = 2;
   CHECK(starts(pieces(Fusion::eager, false), "one-hot weights", a100) == Approx(2 + 3));
 }

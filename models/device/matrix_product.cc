@@ -36,7 +36,7 @@ double least_compute_s(const Product& p, const GpuRates& rates) {
   double least = std::numeric_limits<double>::infinity();
   for (const std::int64_t split : splits) {
     const auto k = static_cast<double>(ceil_div(ceil_div(p.k, split), step) * step);
-    // Time per element of a tile on one multiprocessor.
+    // Time on one multiprocessor per element of a tile.
     const double element_s =
         2 * (k / reached_by(p, rates).value() + ramp_s) * rates.multiprocessors;
     // Each of the `split` parts of C is written and read once, in fp32.

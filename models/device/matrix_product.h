@@ -22,14 +22,14 @@
 // and the ramp of matrix units.
 //
 // k is rounded up to 64 bytes. The time never decreases if m, n, k or batch grow with the others
-// unchanged: no tile's time does, hence neither does their minimum. It is not smooth: one tile more
-// than a full wave costs another wave. It is not monotone in alignment: rows whose length is no
-// multiple of 16 bytes are loaded in pieces (`aligned_rows`), so a head of 112 elements is faster
-// than one of 108. An unaligned single product reaches half the rate (assumed: GPT-2's vocabulary
-// of 50257 instead of 50304 costs a quarter of a step). Unaligned batched products run outside the
-// matrix units (fitted: 162.7 s with heads of 108 elements and 121.3 s with heads of 216,
-// bigscience-workshop tr11-176B-ml chronicles-prequel, set A, give 11 TFLOP/s of an A100, 60 % of
-// its fp32 peak; set B's pair gives 12).
+// unchanged: no tile's time does, hence neither does their minimum. The time is not smooth: one
+// tile more than a full wave costs another wave. It is not monotone in alignment: rows whose length
+// is no multiple of 16 bytes are loaded in pieces (`aligned_rows`), so a head of 112 elements is
+// faster than one of 108. An unaligned single product reaches half the rate (assumed: GPT-2's
+// vocabulary of 50257 instead of 50304 costs a quarter of a step). Unaligned batched products run
+// outside the matrix units (fitted: 162.7 s with heads of 108 elements and 121.3 s with heads of
+// 216, bigscience-workshop tr11-176B-ml chronicles-prequel, set A, give 11 TFLOP/s of an A100, 60 %
+// of its fp32 peak; set B's pair gives 12).
 //
 // Tile shares and the ramp are assumed, the same for every GPU, format and shape. Left out: blocks
 // that go on to the next tile without draining.

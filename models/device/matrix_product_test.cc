@@ -10,7 +10,8 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// 100 multiprocessors of 1 TFLOP/s in 16 bits, 1 TB/s, no start time.
+// A GPU with 100 multiprocessors of 1 TFLOP/s in 16 bits, 1 TB/s, and kernels that start in no
+// time.
 GpuRates round_numbers() {
   GpuRates rates;
   rates.device = "round";
@@ -29,8 +30,8 @@ double us(const Product& product, const GpuRates& rates) {
 GpuRates rates_of(const std::string& device) { return load_device(device).rates.value(); }
 
 TEST_CASE("matrix product: one full wave, and one more column of tiles") {
-  // 10 x 10 tiles of 256 x 128 fill the 100 multiprocessors once; k is 3840 + 256 (the ramp of 512
-  // bytes): 2 * 256 * 128 * 4096 operations at 1 TFLOP/s.
+  // 10 x 10 tiles of 256 x 128 fill the 100 multiprocessors once. k counts as 3840 + 256, since the
+  // ramp is 512 bytes. A tile takes 2 * 256 * 128 * 4096 operations at 1 TFLOP/s.
   const Product full{2560, 1280, 3840};
   const double wave_us = 2 * 256 * 128 * 4096 / 1e12 * 1e6;
   CHECK(us(full, round_numbers()) == Approx(wave_us));
@@ -47,17 +48,17 @@ TEST_CASE("matrix product: fp32 outside the matrix units reaches its rate with a
   GpuRates rates = round_numbers();
   rates.compute_capability = generation::volta;
   rates.matrix[0] = {{FlopRate(10e12), {}}, {1, {}}};
-  // 100 tiles of 64 x 64 fill the GPU once; k plus a ramp of 16, at 0.1 TFLOP/s each.
+  // 100 tiles of 64 x 64 fill the GPU once, with k plus a ramp of 16, at 0.1 TFLOP/s each.
   const Product small{640, 640, 1024, 1, MatrixFormat::single};
   CHECK(us(small, rates) == Approx(2 * 64 * 64 * (1024 + 16) / 0.1e12 * 1e6));
-  // TF32 has ten times the rate; the smallest tile reaches half of it, and the ramp is 128.
+  // TF32 is ten times as fast. The smallest tile reaches half of that rate, and the ramp is 128.
   rates.compute_capability = generation::ampere;
   rates.matrix[0].peak.value = FlopRate(100e12);
   CHECK(us(small, rates) == Approx(2 * 64 * 64 * (1024 + 128) / 0.5e12 * 1e6));
 }
 
 TEST_CASE("matrix product: a thin one takes the time to move its bytes") {
-  // k = 32: (10240 + 10240) 32 elements in, 10240^2 out, 2 bytes each.
+  // With k = 32, a product reads (10240 + 10240) 32 elements and writes 10240^2, 2 bytes each.
   const double bytes = 2 * (2 * 10240. * 32 + 10240. * 10240);
   GpuRates slow_memory = round_numbers();
   slow_memory.memory = {Bandwidth(0.1e12), {}};
@@ -102,8 +103,8 @@ TEST_CASE("matrix product: never faster than the GPU, and large ones are close t
       CHECK(share > 0.9);
       product.m = 16;
       const KernelCost thin = product_cost(product, rates);
-      // A tile of 64 rows is filled to a quarter, and small tiles reach half the rate in the matrix
-      // units.
+      // Tiles have at least 64 rows, of which this product fills 16. On the matrix units, small
+      // tiles also reach only half the rate.
       const bool outside = outside_matrix_units(format, rates);
       CHECK((thin.flops / thin.duration).value() <
             (outside ? 0.25 : 0.2) * rates.reached(format).value());
@@ -125,7 +126,7 @@ TEST_CASE("matrix product: rows that are no multiple of 16 bytes") {
   CHECK(us({2048, 2048, 112, 64}, a100) < 0.2 * unaligned.duration.us());
   Product head{8192, 50257, 1600};
   head.aligned_rows = false;
-  // The ramp keeps its rate: (2 * 1600 + 256) / (1600 + 256).
+  // Unaligned rows halve the rate over k but not over the ramp: (2 * 1600 + 256) / (1600 + 256).
   CHECK(us(head, a100) / us({8192, 50304, 1600}, a100) == Approx(3456 / 1856.).epsilon(0.02));
 }
 
@@ -152,8 +153,8 @@ TEST_CASE("gpu rates: errors in a description are named") {
   CHECK_THROWS_WITH(decode("share_halves = 1\n"), Contains("share_halves"));
 }
 
-// Combined with 4 typical sources of 0.073, and 0.050 between programs; Student's t for 7 and 6
-// degrees of freedom (1.895 and 1.943 in published tables).
+// Source errors are combined with 4 typical sources of 0.073 and with 0.050 between programs.
+// Student's t for 7 and 6 degrees of freedom is 1.895 and 1.943 in published tables.
 TEST_CASE("gpu rates: few sources are combined with typical ones, and widen the interval") {
   const ComputeWidth three = rates_width(HeldOut{0.044, 3});
   CHECK(three.log ==

@@ -23,7 +23,7 @@ std::vector<Piece> embedding_backward(const BlockWork& work, const GpuRates& rat
   if (work.patch_values > 0 || work.vocab == 0) return pieces;
   if (work.dropout) w.memory("dropout", count(size.norm_tokens, work.hidden), 5);
   if (work.adapters) return pieces;
-  // Rows are read, added to in fp32 and written.
+  // The gradients of rows are read in 16 bits and added to sums in fp32.
   w.memory("look-up", count(size.tokens, work.hidden), 10);
   return pieces;
 }

@@ -35,7 +35,7 @@ bool is_timeable(const LayerCurve& layer) {
          layer.seq_len <= 1 << 17 && layer.micro_batch.back() <= 1 << 12;
 }
 
-// Returns zero for a layer that cannot be timed.
+// Returns the measured and forecast times of a layer, or zeros for a layer that cannot be timed.
 LayerSum sum_of(const LayerCurve& layer, const Device& profile, const GpuRates& rates) {
   const cuda::LayerShape shape{static_cast<int>(layer.hidden), static_cast<int>(layer.heads),
                                static_cast<int>(layer.ffn), static_cast<int>(layer.seq_len)};

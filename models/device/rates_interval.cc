@@ -18,7 +18,8 @@ double kernel_variance(const HeldOut& of_device) {
 double student_95(double freedom) { return 1.645 + 1.524 / freedom + 1.42 / (freedom * freedom); }
 
 ComputeWidth rates_width(const std::optional<HeldOut>& of_device, const Unmeasured& lacking) {
-  // The width of a rate was measured over several programs and GPUs.
+  // Without held-out runs on this GPU, the width is that of a rate, which was measured over several
+  // programs and GPUs.
   if (!of_device) return {held_out::rate.off, std::nullopt};
   ComputeWidth width{student_95(typical_sources + of_device->groups) *
                          std::sqrt(kernel_variance(*of_device) + program_spread * program_spread),

@@ -24,7 +24,7 @@
 //   v = 0.073   root mean square over the 14 held-out sources of four generations
 //               (validate/compute/kernel_rates_test.cc)
 //   m = 4       as for the bands of a calibration (validate/calibrate/calibrate.cc); assumed
-//   p = 0.050   mean error, squared, of the rows of 27 sources that set nothing, in the mean over
+//   p = 0.050   mean squared error of the rows of 27 sources that set no constant, averaged over
 //               sources, in excess of the variance of their generations above
 //               (validate/replay/program_spread_test.cc); 0.041 to 0.052 without any one of them
 //

@@ -21,7 +21,8 @@ struct TimedProduct {
   double time_us = 0;
 };
 
-// One [[product]]. Two tables may have one MatrixFormat: fp16 and bf16, or tf32 and fp32.
+// One [[product]] table of a profile. Two tables may have the same MatrixFormat: fp16 and bf16, or
+// tf32 and fp32.
 struct TimedProducts {
   std::string format;
   std::vector<TimedProduct> products;

@@ -35,7 +35,7 @@ struct Width {
 // Adds the keys that decoders share: widths, layers, heads, vocabulary and lengths.
 Width add_decoder(ConfigReader& config, Description& model);
 void add_lengths(ConfigReader& config, std::string_view key, Description& model);
-// Does the same as add_decoder, and adds the feed-forward and a separate head size.
+// Adds the same keys as add_decoder, and those of the feed-forward and of a separate head size.
 void add_dense(ConfigReader& config, Description& model);
 // Reads `layer_types`, which names each layer's attention. Without it every `pattern`-th layer
 // attends to all tokens.
@@ -104,10 +104,10 @@ void describe_qwen3_moe(ConfigReader& config, Description& model);
 void describe_deepseek_v3(ConfigReader& config, Description& model);
 void describe_gpt_oss(ConfigReader& config, Description& model);
 
-// Sets `keys` of the model if `key` of the file is true.
+// Sets `keys` of the model if the file's `key` is true. If it is absent, `otherwise` applies.
 void read_truth(ConfigReader& config, std::string_view key, bool otherwise,
                 std::initializer_list<const char*> keys, Description& model);
-// Sets dropout if any of these shares is above zero.
+// Sets `dropout` of the model if any of these dropout probabilities is above zero.
 void read_dropout(ConfigReader& config, std::initializer_list<const char*> keys,
                   Description& model);
 

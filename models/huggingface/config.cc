@@ -135,7 +135,7 @@ constexpr Unmodelled unmodelled[] = {{"deepseek_v32", sparse_attention},
                                      {"whisper", "sound"},
                                      {"clip", "towers of text and images"}};
 
-// Parts that cost time and are not counted, if a file has them.
+// Parts of a model that cost time and are left out of the forecast.
 struct LeftOut {
   const char* key;
   const char* what;
@@ -205,7 +205,7 @@ void refuse_other_layers(ConfigReader& config) {
                     "full_attention, sliding_attention");
 }
 
-// Values of a class for keys that a file leaves out. Source: transformers 4.57,
+// Values of the class for keys that a file leaves out. Source: transformers 4.57,
 // models/gemma3/configuration_gemma3.py (Gemma3TextConfig).
 constexpr std::string_view gemma3_defaults =
     R"({"vocab_size": 262208, "hidden_size": 2304, "intermediate_size": 9216,
@@ -230,8 +230,7 @@ constexpr Defaults text_defaults[] = {
         "num_hidden_layers": 26, "num_attention_heads": 8, "num_key_value_heads": 4,
         "head_dim": 256, "max_position_embeddings": 8192, "sliding_window": 4096})"}};
 
-// Adds the values that the file leaves out. Misspelt keys are refused as they would be without
-// defaults.
+// Adds the values that the file leaves out. Misspelt keys are still refused.
 void add_defaults(hjson::Value& root, std::string_view values, const std::string& file) {
   const hjson::Value defaults = hjson::parse(values, file);
   ConfigReader config(root, file);
@@ -245,8 +244,8 @@ void add_defaults(hjson::Value& root, std::string_view values, const std::string
   }
 }
 
-// Returns the root of a file, or the model of its `text_config` if it is multimodal. There, default
-// values of the class may be left out.
+// Returns the root of a file or, if it is multimodal, its `text_config` with the class's defaults
+// for values that it leaves out.
 hjson::Value text_model(std::string_view json, const std::string& file) {
   hjson::Value root = hjson::parse(json, file);
   const hjson::Value* text = root.find("text_config");
@@ -310,7 +309,7 @@ LedgerEntry entry_of(const hjson::Member& member, const ConfigReader& config) {
 }
 
 // Returns the bits per weight of a model quantized by bitsandbytes (models/shape/adapters.h); 0 if
-// it is not.
+// the model is not quantized.
 double quantized_bits(const hjson::Value& root) {
   const hjson::Value* how = root.find("quantization_config");
   if (how == nullptr || how->kind != hjson::Kind::object) return 0;
@@ -346,7 +345,7 @@ Translated translate(std::string_view json, const std::string& file) {
   return translated;
 }
 
-// Returns sentences about parts of files that are not text.
+// Returns sentences about parts of multimodal files other than the text model.
 std::vector<std::string> other_parts(const hjson::Value& root, const std::string& file) {
   for (const char* key : {"text_config", "vision_config", "audio_config"})
     if (const hjson::Value* part = root.find(key); part != nullptr && !has_no_part(*part))
@@ -361,7 +360,7 @@ std::string description_of(std::string_view json, const std::string& file) {
   return translate(json, file).text;
 }
 
-// Keys around a text_config belong to other parts, except those that both parts share.
+// Keys outside text_config belong to other parts of the model, except those that both have.
 std::vector<LedgerEntry> key_ledger(std::string_view json, const std::string& file) {
   std::vector<LedgerEntry> ledger = translate(json, file).ledger;
   const hjson::Value root = hjson::parse(json, file);

@@ -23,8 +23,8 @@ class ConfigReader {
   bool has(std::string_view key) { return find(key) != nullptr; }
   bool is_null(std::string_view key);  // written as null, not absent
 
-  // All throw Error (usage) with file, line and key for a value of another type or out of range.
-  // Those without `otherwise` also throw if the key is absent.
+  // All of these throw Error (usage) with file, line and key if a value has another type or is out
+  // of range. Functions without `otherwise` also throw if the key is absent.
   std::int64_t whole(std::string_view key, std::int64_t low, std::int64_t high);
   std::optional<std::int64_t> optional_whole(std::string_view key, std::int64_t low,
                                              std::int64_t high);

@@ -12,7 +12,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// Keys and values as published by the models' authors.
+// Files with keys and values as published by the models' authors.
 const std::string llama = R"({
   "architectures": ["LlamaForCausalLM"],
   "attention_bias": false,
@@ -131,7 +131,7 @@ TEST_CASE("config.json: models have the parameters counted by their authors") {
   CHECK(of_llama.max_seq_len == 8192);
   CHECK(of_llama.default_seq_len == 4096);
   CHECK(of_llama.kv_heads == 8);
-  // The count of transformers' BertForMaskedLM, which has no pooler.
+  // The number is that of transformers' BertForMaskedLM, which has no pooler.
   const ModelShape of_bert = shape_of(bert);
   CHECK(of_bert.layers == 12);
   CHECK(parameters(of_bert) == 109'514'298);
@@ -152,7 +152,7 @@ TEST_CASE("config.json: a head tied to the embedding is not counted twice") {
 TEST_CASE("config.json: biases of matrices are tensors") {
   const std::string biased =
       changed(llama, "\"attention_bias\": false", "\"attention_bias\": true, \"mlp_bias\": true");
-  // 32 layers: queries, keys and values, the projection, gate, up and down.
+  // Each of 32 layers has biases of queries, keys and values, projection, gate, up and down.
   CHECK(parameters(shape_of(biased)) - parameters(shape_of(llama)) ==
         32 * (4096 + 2 * 1024 + 4096 + 2 * 14336 + 4096));
   CHECK(tensor_count(shape_of(biased)) - tensor_count(shape_of(llama)) == 32 * 7);
@@ -216,7 +216,7 @@ TEST_CASE("config.json: what is missing, ill-typed or not modelled is one line w
     CHECK_THAT(sentence, Contains(words));
     CHECK(sentence.find('\n') == std::string::npos);
   }
-  // A share of 1 is allowed.
+  // A dropout probability of 1 is allowed.
   CHECK(refusal(changed(gpt2, "\"attn_pdrop\": 0.1", "\"attn_pdrop\": 1")).empty());
 }
 

@@ -5,7 +5,7 @@
 namespace lambcast::huggingface {
 namespace {
 
-// Keys separated by spaces, each with a space before and after it.
+// Lists of keys. Each key has a space before and after it.
 struct CostlessKeys {
   std::string_view reason, keys;
 };

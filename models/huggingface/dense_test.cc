@@ -12,7 +12,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// Sizes with their published keys; `more` is a list of further keys.
+// Sizes of a model; `more` lists further keys of its file.
 struct Sizes {
   int layers, hidden, heads, ffn, vocab, longest;
 };
@@ -149,8 +149,8 @@ TEST_CASE("config.json: dense decoders have the parameters counted by their auth
     CHECK(tensor_count(shape) == model.tensors);
     CHECK(shape.causal);
     CHECK(shape.flash_attention);
-    // Every matrix except the embedding is multiplied once per token; a tied embedding is
-    // multiplied as the head.
+    // Every matrix except the embedding is multiplied once per token. A tied embedding is also the
+    // head's matrix, which is multiplied.
     double matrices = 0;
     for (const Tensor& tensor : shape.tensors)
       if (group_of(shape, tensor) == "decay" && !tensor.name.starts_with("model.embed"))
@@ -238,8 +238,9 @@ TEST_CASE("config.json: parts that cost time and are left out are reported") {
   CHECK(left_out(pythia_1b4, "config.json").size() == 1);
 }
 
-// Llama 3 8B without its head, 8,030,261,248 - 128,256 * 4096, and with 2 labels of 4096 weights;
-// BERT-Large's encoder and pooler, 335,141,888, and 2 * 1024 + 2 (transformers' model cards).
+// Llama 3 8B has 8,030,261,248 parameters: minus its head of 128,256 * 4096, plus 2 labels of 4096
+// weights. BERT-Large's encoder and pooler have 335,141,888, plus 2 * 1024 + 2 (transformers' model
+// cards).
 TEST_CASE("config.json: a classifier has labels instead of the vocabulary") {
   const std::string llama =
       R"({"architectures": ["LlamaForSequenceClassification"], "model_type": "llama",
@@ -264,13 +265,14 @@ TEST_CASE("config.json: the class determines the head") {
     return parameters(shape_of(
         fmt::format(R"({{"model_type": "{}", "architectures": ["{}"], {})", type, name, sizes)));
   };
-  // In turn no head, a head of two labels with 64 weights each (twice), and a head of 1000 words
-  // with 64 weights each.
+  // The classes have, in turn: no head, a head of two labels with 64 weights each (twice), and a
+  // head of 1000 words with 64 weights each.
   const std::int64_t llama = count("llama", "LlamaModel");
   CHECK(count("llama", "LlamaForTokenClassification") == llama + 128);
   CHECK(count("llama", "LlamaForQuestionAnswering") == llama + 128);
   CHECK(count("llama", "LlamaForCausalLM") == llama + 64'000);
-  // A pooler of 64 x 64 + 64; labels with 2 biases; the word head's product, norm and biases.
+  // BERT's pooler has 64 x 64 + 64 parameters (4160), two labels have 2 * 64 + 2, and the word head
+  // has a product with bias (4160), a norm (128) and 1000 biases.
   const std::int64_t bert = count("bert", "BertModel");
   CHECK(count("bert", "BertForSequenceClassification") == bert + 130);
   CHECK(count("bert", "BertForTokenClassification") == bert - 4160 + 130);

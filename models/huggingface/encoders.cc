@@ -9,7 +9,7 @@
 namespace lambcast::huggingface {
 namespace {
 
-// Names of an architecture for the sizes of its blocks.
+// Key names that an architecture uses for the sizes of its blocks.
 struct Names {
   const char *hidden, *heads, *layers, *ffn;
 };
@@ -36,7 +36,8 @@ void add_words(ConfigReader& config, Description& model) {
 constexpr Names bert_names{"hidden_size", "num_attention_heads", "num_hidden_layers",
                            "intermediate_size"};
 
-// Reads the parts that equal BERT's. RoBERTa's first two positions are padding.
+// Reads the parts that are the same as in BERT. RoBERTa's first two positions are padding
+// (`unused_positions`).
 void add_bert(ConfigReader& config, std::int64_t unused_positions, Description& model) {
   add_blocks(config, bert_names, model);
   add_words(config, model);
@@ -89,7 +90,7 @@ void describe_t5(ConfigReader& config, Description& model) {
   model.set("dropout", config.has("dropout_rate") ? config.share("dropout_rate") > 0 : true);
 }
 
-// BART and mBART: both stacks are equal, learned positions (two extra rows), biases everywhere.
+// BART and mBART have equal stacks, learned positions with two extra rows, and biases everywhere.
 void describe_bart(ConfigReader& config, Description& model) {
   const std::int64_t hidden = add_blocks(
       config, {"d_model", "encoder_attention_heads", "encoder_layers", "encoder_ffn_dim"}, model,

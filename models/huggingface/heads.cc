@@ -40,7 +40,7 @@ constexpr ClassEnd class_ends[] = {{"ElectraForPreTraining", Head::one},
                                    {"Model", Head::none}};
 
 Head head_of(ConfigReader& config, const std::string& name) {
-  // Heads of reward models differ: one row, or a block before the head.
+  // Heads of reward models are not modelled: they have one row, or a block before the head.
   const bool reward = name.find("Reward") != name.npos;
   for (const ClassEnd& known : class_ends)
     if (name.ends_with(known.end) && !reward) return known.head;

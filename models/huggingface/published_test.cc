@@ -13,8 +13,8 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// Returns a config.json of `type` with `keys`: "layers hidden heads ffn vocab longest" with their
-// usual names.
+// Returns a config.json of `type` with `keys`. `sizes` lists "layers hidden heads ffn vocab
+// longest", which get their usual key names.
 std::string config_of(const char* type, const char* sizes, const char* keys) {
   std::istringstream read(sizes);
   std::string json = fmt::format(R"({{"model_type": "{}")", type);
@@ -193,8 +193,8 @@ std::string description_or_refusal(const std::string& json) {
   }
 }
 
-// An applied key changes the description with its value, or is refused. Any other key is not read,
-// and the ledger has a reason.
+// An applied key changes the description if its value changes, or is refused. Any other key is not
+// read, and the ledger states why.
 TEST_CASE("config.json: no key is ignored silently") {
   for (const PublishedSize& model : published_sizes) {
     const std::string json = config_of(model.type, model.sizes, model.keys);

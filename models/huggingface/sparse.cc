@@ -15,14 +15,14 @@ void add_experts(ConfigReader& config, std::string_view key, Description& model)
   model.set("experts_per_token", config.whole("num_experts_per_tok", 1, experts));
 }
 
-// Adds grouped attention with a separate head size, and a head that may be the embedding.
+// Adds grouped attention with a separate head size, and a head that is the embedding if `tied`.
 void add_sparse(ConfigReader& config, bool tied, Description& model) {
   model.set("head_dim", add_decoder(config, model).head);
   read_truth(config, "tie_word_embeddings", tied, {"tied_head"}, model);
 }
 
-// Adds the experts that every token visits, each with the width of a routed one, and the dense
-// first layers.
+// Adds the experts that every token visits, each as wide as a routed expert, and the first layers,
+// which are dense.
 void add_shared(ConfigReader& config, const char* shared, const char* dense, std::int64_t ffn,
                 Description& model) {
   if (const auto count = config.optional_whole(shared, 0, 10); count.value_or(0) > 0)
@@ -40,7 +40,7 @@ void read_step(ConfigReader& config, const char* key, const char* dense, Descrip
   model.set("dense_ffn", config.whole(dense, 1, most_ffn));
 }
 
-// Adds blocks that predict further tokens.
+// Adds the blocks that predict further tokens (multi-token prediction).
 void add_predicted(ConfigReader& config, Description& model) {
   if (const auto depth = config.optional_whole("num_nextn_predict_layers", 0, 16);
       depth.value_or(0) > 0)

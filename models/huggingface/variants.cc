@@ -17,7 +17,7 @@ void read_both_biases(ConfigReader& config, Description& model) {
   read_truth(config, "mlp_bias", false, {"ffn_bias"}, model);
 }
 
-// Adds the widths of a decoder whose file uses GPT-2's names. Returns the number of heads.
+// Adds the widths of a decoder whose file uses GPT-2's key names. Returns the number of heads.
 std::int64_t add_gpt_names(ConfigReader& config, const char* width, Description& model) {
   const std::int64_t hidden = config.whole(width, 1, most_width);
   const std::int64_t heads = config.whole("n_head", 1, 10'000);
@@ -111,7 +111,7 @@ void describe_cohere2(ConfigReader& config, Description& model) {
   read_tied_head(config, true, model);
 }
 
-// BLOOM's scores have a bias by distance, for which transformers has no fused kernel.
+// BLOOM adds a bias by distance to its scores, for which transformers has no fused kernel.
 void describe_bloom(ConfigReader& config, Description& model) {
   add_gpt_names(config, config.has("n_embed") ? "n_embed" : "hidden_size", model);
   model.set("max_seq_len", config.optional_whole("seq_length", 1, 1 << 24).value_or(2048));

@@ -78,7 +78,7 @@ void read_fsdp(KeyReader keys, std::int64_t machines, bool second) {
   second |= keys.whole(keys.either("fsdp_version", "version")).value_or(1) == 2;
   const std::string_view named = keys.either("fsdp_sharding_strategy", "sharding_strategy");
   const std::string strategy = keys.word(named, "full_shard");
-  // In FSDP1 this key is not a Boolean: newer files give the strategy here.
+  // FSDP1 has no such Boolean: in newer files this key contains the sharding strategy.
   const std::string reshard =
       keys.word(keys.either("fsdp_reshard_after_forward", "reshard_after_forward"),
                 second ? "true" : strategy);

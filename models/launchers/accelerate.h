@@ -8,7 +8,7 @@
 namespace lambcast::launchers {
 
 void read_accelerate(KeyReader& keys, LauncherFile& result);
-// Reads the keys of PyTorch's FSDP, with "fsdp_" in front or without. `second`: FSDP2.
+// Reads the keys of PyTorch's FSDP, with or without "fsdp_" in front. `second` means FSDP2.
 void read_fsdp(KeyReader keys, std::int64_t machines, bool second);
 
 }  // namespace lambcast::launchers

@@ -11,14 +11,14 @@
 
 namespace lambcast::launchers {
 
-// Keys separated by blanks; one that ends in '*' stands for all keys with that beginning.
+// Keys separated by spaces. A key that ends in '*' matches all keys with that beginning.
 struct CostlessKeys {
   std::string_view reason, keys;
 };
 
 class KeyReader {
  public:
-  // `prefix` is "" or "section.", for messages and the ledger.
+  // `prefix`, "" or "section.", precedes keys in messages and in the ledger.
   KeyReader(const hjson::Value& map, std::string prefix, const std::string& file,
             LauncherFile& result)
       : map_(map), prefix_(std::move(prefix)), file_(file), result_(result) {}
@@ -38,7 +38,7 @@ class KeyReader {
   std::string word(std::string_view key, std::string_view otherwise = "");  // in lower case
   std::string text(std::string_view key);                                   // as written
 
-  // Returns whether a key has this text. Marks it as applied if so.
+  // Returns whether a key has the value `word`; if so, marks the key as applied.
   bool says(std::string_view key, std::string_view word);
 
   // Sets a what-if key to a whole number if the file has the key.

@@ -45,7 +45,8 @@ bool has_line(std::string_view text, std::string_view key) {
 
 constexpr Program neox{"pipe_parallel_size", "GPT-NeoX", read_neox};
 
-// Returns whether a key of GPT-NeoX, in which '-' and '_' are equivalent, occurs outside comments.
+// Returns whether one of GPT-NeoX's own keys occurs outside comments. In its keys '-' and '_' are
+// equivalent.
 bool has_neox_key(std::string_view text) {
   for (const std::string_view key : {"pipe_parallel_size", "pipe-parallel-size"})
     for (std::size_t at = text.find(key); at != text.npos; at = text.find(key, at + 1)) {

@@ -30,7 +30,7 @@ namespace lambcast::launchers {
 
 struct LauncherFile {
   std::string_view program;
-  // As for flags of the same names: {"gpus", "16"}.
+  // The keys (named like the flags) and values of a what-if: {"gpus", "16"}.
   std::vector<std::pair<std::string, std::string>> what_if;
   std::string config;       // resulting DeepSpeed JSON; empty for none
   std::string config_path;  // of the DeepSpeed JSON that the file names; empty for none

@@ -280,7 +280,7 @@ TEST_CASE("launchers: GPT-NeoX's file gives a model and DeepSpeed's JSON") {
   REQUIRE(config.optimizer.has_value());
   CHECK(entry_of(file, "rotary_ndims").treatment == Treatment::named);
   CHECK(entry_of(file, "partition_activations").treatment == Treatment::named);
-  // LLaMA 7B: gate and up each have a third of the width, rounded up to a multiple.
+  // In LLaMA 7B, gate and up each have a third of the width, rounded up to a multiple.
   const LauncherFile llama = decode(
       "pipe_parallel_size: 1\nnum_layers: 32\nhidden_size: 4096\nnum_attention_heads: 32\n"
       "seq_length: 2048\nactivation: swiglu\nintermediate_size: 32768\nmlp_multiple_of: 256\n",
@@ -296,7 +296,7 @@ TEST_CASE("launchers: GPT-NeoX's file gives a model and DeepSpeed's JSON") {
   CHECK_FALSE(is_launcher_file("{\n# \"pipe_parallel_size\": 1\n\"train_batch_size\": 8}"));
 }
 
-// Leaving out a key changes the run, or the ledger states why not.
+// For each key, leaving it out changes the run, or the ledger states why it does not.
 TEST_CASE("launchers: no key is ignored silently") {
   for (const char* text : {accelerate, fsdp, factory, axolotl, neox}) {
     const LauncherFile whole = decode(text, "a.yaml");
@@ -317,7 +317,8 @@ TEST_CASE("launchers: no key is ignored silently") {
         continue;
       }
       if (entry.treatment != Treatment::applied || !is_launcher_file(without)) continue;
-      // Keys that have their default value in these files.
+      // These keys have their default values in the files above, so leaving them out changes
+      // nothing.
       constexpr std::string_view defaults[] = {
           "finetuning_type",          "deepspeed_config.offload_param_device",
           "mixed_precision",          "lora_r",

@@ -66,7 +66,7 @@ bool is_gated(const std::string& activation) {
   return std::ranges::find(gated, activation) != std::end(gated);
 }
 
-// In a gated layer, gate and up each have a third of intermediate_size.
+// A gated layer divides intermediate_size by three: gate and up each have a third of it.
 void add_feed_forward(KeyReader& keys, std::int64_t hidden, ModelLines& model) {
   const bool gated = is_gated(keys.word("activation", "gelu"));
   const std::int64_t multiple = bounded(keys, "mlp_multiple_of", 1);
@@ -81,7 +81,7 @@ void add_feed_forward(KeyReader& keys, std::int64_t hidden, ModelLines& model) {
   if (!gated) model.set_false("gated");
 }
 
-// Expands "[[["global"], "all"]]" to the kinds of attention, in file order.
+// Expands "[[["global"], "all"]]" to a list of kinds of attention, in file order.
 std::vector<std::string> attention_kinds(const hjson::Value* config) {
   std::vector<std::string> kinds;
   if (config == nullptr) return {"global"};
@@ -105,7 +105,7 @@ void read_attention(KeyReader& keys) {
     keys.leave_out("attention_config", "all layers are taken to have fused attention");
 }
 
-// The vocabulary belongs to the tokenizer; the file at most names it.
+// The size of the vocabulary belongs to the tokenizer, and the file states at most its name.
 void add_vocabulary(KeyReader& keys, ModelLines& model) {
   const std::string type = keys.text("tokenizer_type"), file = keys.text("vocab_file");
   const bool gpt2 = type == "GPT2BPETokenizer" || file.find("gpt2") != file.npos;
@@ -170,7 +170,7 @@ std::string model_of(KeyReader& keys) {
 
 void read_layout(KeyReader& keys) {
   keys.copy("model_parallel_size", "tp");
-  // 0 means an engine without a pipeline.
+  // A size of 0 selects an engine without a pipeline.
   keys.set("pp", fmt::format("{}", std::max<std::int64_t>(
                                        keys.whole("pipe_parallel_size", 0).value_or(0), 1)));
   keys.copy("global_num_gpus", "gpus");
@@ -228,7 +228,7 @@ std::string config_of(KeyReader& keys) {
         "zero_allow_untested_optimizer", "communication_data_type", "prescale_gradients",
         "sparse_gradients", "amp", "flops_profiler", "comms_logger", "elasticity"})
     if (const hjson::Value* value = keys.find(key)) config[key] = json_of(*value);
-  // Another file of the run may state the batch, so flags must give it.
+  // The batch may be in another file of the run, so flags must state it.
   if (!config.contains("train_batch_size") && !config.contains("train_micro_batch_size_per_gpu"))
     config["train_micro_batch_size_per_gpu"] = "auto";
   if (!config.contains("gradient_clipping")) config["gradient_clipping"] = 1.0;

@@ -48,7 +48,7 @@ void read_batch(KeyReader& keys, std::string_view micro, std::int64_t usual_micr
     keys.set("gradient_clipping", fmt::format("{}", *norm));
 }
 
-// Sets the modules with adapters: those of attention, or all. `given` has their names.
+// Sets the modules that get adapters: those of attention, or all. `given` lists their names.
 void set_targets(KeyReader& keys, std::string_view key, const std::string& given) {
   const auto has = [&](const char* name) { return given.find(name) != given.npos; };
   const bool feed_forward = given == "all" || has("all-linear") || has("gate") || has("up_proj") ||
@@ -83,7 +83,7 @@ void set_bits(KeyReader& keys, std::int64_t bits) {
   keys.set("model.quantized_bits", bits == 4 ? "4.126953125" : fmt::format("{}", bits));
 }
 
-// Sets the DeepSpeed JSON that the file names, else PyTorch's DDP.
+// Sets the DeepSpeed JSON that the file names; without one, PyTorch's DDP is used.
 void read_engine(KeyReader& keys, LauncherFile& result) {
   result.config_path = keys.text("deepspeed");
   if (result.config_path.empty()) keys.set("framework", "pytorch");
@@ -117,7 +117,7 @@ constexpr CostlessKeys sample_keys{
     "image_* video_* media_dir remove_unused_columns roles_to_train message_* field_* type "
     "enable_thinking reasoning_effort resize_vocab eot_tokens default_system_message"};
 
-// Finishes a file with the costless keys of both trainers and its own.
+// Completes the ledger with the costless keys of both trainers and of this one.
 void finish(KeyReader& keys, bool adapted, const std::vector<CostlessKeys>& own) {
   std::vector<CostlessKeys> costless{trainer_keys, update_keys, sample_keys, unused_keys,
                                      model_keys};

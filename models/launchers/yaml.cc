@@ -19,8 +19,8 @@ namespace {
 using hjson::Kind;
 using hjson::Value;
 
-// A comment after the last line. At the end of the text yaml-cpp adds a missing quote; the scalar
-// then contains this comment.
+// A comment that is added after the last line. yaml-cpp ends an unclosed quote at the end of the
+// text, and the scalar then contains this comment.
 constexpr std::string_view end_mark = "# lambcast: end of the text";
 constexpr std::size_t most_keys = 2000;  // keys of one map, which are compared pairwise
 
@@ -57,7 +57,7 @@ Value plain_scalar(const std::string& text) {
   return value;
 }
 
-// Number of values in a tree, including itself, and its depth.
+// Number of values in a tree (including its root), and depth of the tree.
 struct Extent {
   std::size_t values = 1;
   int depth = 0;
@@ -249,7 +249,8 @@ int lines_in(std::string_view text) {
   return text.ends_with('\n') ? ends : ends + 1;
 }
 
-// yaml-cpp treats a byte of value 4 as the end of the text, and would ignore the text after it.
+// Refuses control characters. yaml-cpp treats a byte of value 4 as the end of the text, and would
+// ignore the text after it.
 void refuse_control_characters(std::string_view text, const std::string& file) {
   int line = 1;
   for (const char c : text) {

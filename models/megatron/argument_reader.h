@@ -46,9 +46,10 @@ class ArgumentReader {
   void note(const std::string& key, const char* code, std::string_view sentence) const;
   [[noreturn]] void refuse(const std::string& key, std::string_view what) const;
 
-  // Adds a finding for each argument that was not read and affects the cost of other runs.
+  // Adds a finding for each argument that affects the cost of some runs but was not read in this
+  // one.
   void name_unread() const;
-  // Returns the effect of each argument; complete once all others have been read.
+  // Returns the effect of each argument. The ledger is complete once all arguments have been read.
   std::vector<LedgerEntry> ledger() const;
 
  private:

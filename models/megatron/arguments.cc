@@ -104,7 +104,7 @@ class Decoder {
     if (ranks) set("gpus_per_node", fmt::format("{}", *ranks));
   }
 
-  // A list states the exchange of each layer.
+  // Reads --cp-comm-type, which may be a list with the exchange of each layer.
   void exchange_context() {
     if (read_.whole("context-parallel-size").value_or(1) == 1) return;
     const std::vector<std::string> ways = read_.values("cp-comm-type");
@@ -123,7 +123,7 @@ class Decoder {
     const std::string zero = deepspeed_ ? read_.word("zero-stage").value_or("0") : "";
     if (shared) set_whole("shard_groups", "num-distributed-optimizer-instances");
     set("zero_stage", deepspeed_ ? zero : fmt::format("{}", fsdp ? stage : shared ? 1 : 0));
-    // Main gradients are fp32 only under bf16, unless an argument changes it.
+    // Under bf16 and fp32 the main gradients are in fp32, unless an argument changes it.
     const bool half = read_.flag("fp16") && !read_.flag("accumulate-allreduce-grads-in-fp32");
     const bool narrow = read_.flag("grad-reduce-in-bf16");
     const bool single = !read_.flag("fp16") && !read_.flag("bf16");
@@ -144,7 +144,8 @@ class Decoder {
     if (shared || fsdp) gather_in_fp8();
   }
 
-  // MXFP8 weights are gathered in 16 bits and quantised by each rank, as without the argument.
+  // MXFP8 weights are not gathered in fp8: ranks gather 16 bits and quantise them, with or without
+  // this argument.
   void gather_in_fp8() {
     if (!is_fp8() || !read_.flag("fp8-param-gather")) return;
     if (read_.word("fp8-recipe").value_or("delayed") != "mxfp8")
@@ -173,7 +174,7 @@ class Decoder {
 
   bool is_fp8() const { return read_.has("fp8-format") || read_.flag("fp8-hybrid"); }
 
-  // Graphs of single modules leave launches between them.
+  // Reads CUDA graphs. Graphs of single modules do not count, since launches remain between them.
   void graphs() {
     const auto made =
         read_.choice("cuda-graph-impl", {"none", "local", "transformer_engine", "full_iteration"});

@@ -53,7 +53,7 @@
 namespace lambcast::megatron {
 
 struct Arguments {
-  // As for flags of the same names: {"tp", "8"}, {"framework", "megatron"}.
+  // Keys and values of a what-if, named like the flags: {"tp", "8"}, {"framework", "megatron"}.
   std::vector<std::pair<std::string, std::string>> what_if;
   std::string model;              // description in TOML; empty if no layers are given
   bool lacks_vocabulary = false;  // `vocab` is missing; --set model.vocab gives it

@@ -121,7 +121,7 @@ TEST_CASE("Megatron arguments: an example script's run") {
   CHECK(shape.layers == 96);
   CHECK(shape.ffn == 4 * 12288);
   CHECK(shape.vocab == 51200);  // rounded up to a multiple of 128 x 8
-  // Positions beyond the run's sequences are weights nevertheless, and the sequence length is
+  // Positions beyond the run's sequences are weights too, so positions and sequence length are
   // separate.
   for (const char* positions : {"4096", "1024"}) {
     std::string other = script;
@@ -196,7 +196,8 @@ TEST_CASE("Megatron arguments: layout, shares, precision and overlap of a llama"
   CHECK_FALSE(keys.contains("send_overlap"));
   const auto blocking = what_if(decode(llama + "--no-overlap-p2p-communication", "args.txt"));
   CHECK(blocking.at("send_overlap") == "false");
-  // 8B with 256 more rows in both vocabulary matrices: a multiple of 128 x 4.
+  // The model has 8B parameters, with 256 more rows in both vocabulary matrices: a multiple of 128
+  // x 4.
   CHECK(parameters(shape_of(llama)) == 8'030'261'248 + 2 * 256 * 4096);
 }
 
@@ -210,13 +211,14 @@ TEST_CASE("Megatron arguments: attention with a window, in all layers or every s
   for (const char* text :
        {"--window-size 1024", "--window-size 0,0", "--window-size 1024,8", "--window-size x,0"})
     CHECK_THROWS_AS(windowed(text), Error);
-  // All layers except each sixth have the window.
+  // Every sixth layer has no window.
   const ModelShape sixth = windowed("--window-size 1024,0 --window-attn-skip-freq 6");
   CHECK(sixth.window_every == 6);
   CHECK(sixth.window_layers == 5);
 }
 
-// A decoder of 2 layers of 64, 4 heads, 256 columns, 1,024 padded words, 128 positions.
+// A decoder with 2 layers, hidden 64, 4 heads, ffn 256, 1,024 words after padding, and 128
+// positions.
 TEST_CASE("Megatron arguments: a model that is neither GPT nor Llama is a decoder with its parts") {
   const std::string plain =
       "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --ffn-hidden-size 256 "
@@ -234,9 +236,10 @@ TEST_CASE("Megatron arguments: a model that is neither GPT nor Llama is a decode
   CHECK(more("--untie-embeddings-and-output-weights") == 1024 * 64);
   CHECK(more("--qk-layernorm") == 2 * 2 * 16);
   CHECK(more("--kv-channels 32") == 2 * (4 * 64 * 64 + 3 * 64));
-  // Keys and values of one head instead of four, with their biases.
+  // There is one key-value head instead of four, so biases are fewer too.
   CHECK(more("--group-query-attention --num-query-groups 1") == -2 * 2 * (48 * 64 + 48));
-  // Biases of 2 x (3 x 64 + 64 + 256 + 64), and of 2 x 2 + 1 norms.
+  // Each of 2 layers loses biases of 3 x 64 + 64 + 256 + 64; the 2 x 2 + 1 norms lose theirs with
+  // RMSNorm.
   CHECK(more("--position-embedding-type rope --disable-bias-linear") == -128 * 64 - 2 * 576);
   CHECK(more("--position-embedding-type rope --normalization RMSNorm") == -128 * 64 - 5 * 64);
   const std::int64_t of_llama = parameters(shape_of(llama));
@@ -358,7 +361,7 @@ TEST_CASE("Megatron arguments: any text gives arguments or an error") {
     }
 }
 
-// examples/bert/train_bert_340m_distributed.sh: only the program distinguishes it from a GPT.
+// Only the program distinguishes examples/bert/train_bert_340m_distributed.sh from a GPT.
 TEST_CASE("Megatron arguments: BERT is recognised by its program or its specific arguments") {
   const std::string arguments =
       "--num-layers 24 --hidden-size 1024 --num-attention-heads 16 --seq-length 512 "
@@ -408,7 +411,7 @@ TEST_CASE("Megatron arguments: exchange, capacity and recomputation of experts")
 
 // 24 layers of 1024, every second with 64 experts of 4 x 1024, as in Megatron-DeepSpeed's
 // examples_deepspeed/MoE. Elements: word and position embeddings, 12 h^2 + 13 h per dense layer,
-// and 63 x (8 h^2 + 5 h) + 64 h more in each of 12 layers.
+// and 63 x (8 h^2 + 5 h) + 64 h more in each of the 12 layers with experts.
 TEST_CASE("arguments: Megatron-DeepSpeed's experts and sequence parallelism") {
   const std::string base =
       "--num-layers 24 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 "

@@ -4,7 +4,7 @@
 //
 // Steps with equal distances and equal increments are the ramp of --rampup-batch-size
 // (models/recipe/batch_ramp.h), as Megatron-LM itself treats its example: START is the first batch,
-// INCREMENT the growth per step, SAMPLES the begin of the last step, with a tolerance of one
+// INCREMENT the growth per step, SAMPLES the start of the last step, with a tolerance of one
 // sample. Other schedules are refused: each of their batches must be a separate phase of the run.
 // Source: Megatron-LM, core/num_microbatches_calculator.py
 // (StepBatchsizeNumMicroBatchesCalculator).

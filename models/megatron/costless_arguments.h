@@ -7,7 +7,7 @@
 
 namespace lambcast::megatron {
 
-// Names without "--", with '-' for '_', separated by spaces.
+// Names of arguments without "--", with '-' for '_', separated by spaces.
 struct CostlessGroup {
   std::string_view reason, names;
 };

@@ -9,7 +9,7 @@
 
 namespace lambcast::megatron {
 
-// Returns names without "--", with '-' for '_'.
+// Returns argument names without "--", with '-' for '_'.
 const std::vector<std::string>& known_arguments();
 
 // An argument that affects the cost and is not modelled, and a sentence on the assumption used

@@ -92,7 +92,7 @@ bool names_model(const ShellWord& word) {
 
 bool has_model(const Launch& launch) { return std::ranges::any_of(launch.words, names_model); }
 
-// Returns the line of the argument's last occurrence outside comments up to the launch.
+// Returns the line, up to that of the launch, on which the argument last occurs outside comments.
 int line_of(std::string_view text, std::string_view argument, int launched) {
   int found = launched, line = 1;
   for (std::size_t at = 0; at < text.size() && line <= launched; ++line) {
@@ -131,7 +131,7 @@ std::vector<ShellWord> world_of(const Launch& launch, std::size_t program) {
   const std::string ranks = number({"--nproc_per_node", "--nproc-per-node", "--num_gpus"});
   const std::string total = ranks.empty() ? number({"-np", "--ntasks", "-n"}) : "";
   if (nodes.empty() && !ranks.empty()) nodes = number({"--nodes", "-N"});
-  // One node is torchrun's default.
+  // torchrun's default is one node.
   const auto says = [&](std::string_view part) {
     return std::any_of(
         launch.words.begin(), launch.words.begin() + static_cast<std::ptrdiff_t>(program),
@@ -157,7 +157,7 @@ std::vector<ShellWord> arguments_of(std::string_view text, const Launch& launch)
   std::vector<ShellWord> words;
   const bool named = program < launch.words.size();
   if (named) words = world_of(launch, program);
-  // A model in front of its program is also read.
+  // Arguments of the model are read too if they stand in front of the program.
   const auto model = std::ranges::find_if(launch.words, names_model);
   const bool before = model - launch.words.begin() < static_cast<std::ptrdiff_t>(program);
   const std::size_t end = named ? program : launch.words.size();

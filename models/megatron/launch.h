@@ -12,8 +12,8 @@
 namespace lambcast::megatron {
 
 struct LaunchArguments {
-  // Arguments of the program, preceded by --nnodes, --nproc-per-node and --world-size of its
-  // launcher.
+  // Arguments of the program. In front of them stand --nnodes, --nproc-per-node and --world-size,
+  // from its launcher.
   std::vector<ShellWord> words;
   std::string program;
   std::map<std::string, std::string> files;    // here-documents written by the script

@@ -74,7 +74,7 @@ TEST_CASE(
   CHECK(keys(text, {{"1", "7"}, {"10", "500"}}).at("steps") == "500");
 }
 
-// transformer.py of Megatron-DeepSpeed; its forks have gates by --glu-activation.
+// As in Megatron-DeepSpeed's transformer.py, whose forks set gates by --glu-activation.
 TEST_CASE("launches: Megatron-DeepSpeed's attention is fused if a kernel is selected") {
   const std::string program = "deepspeed --num_nodes 4 pretrain_gpt.py ${MODEL_ARGS[@]} $LAYOUT";
   CHECK(keys(script(program + " --deepspeed")).at("attention") == "unfused");
@@ -112,7 +112,7 @@ TEST_CASE("launches: programs with other models than Megatron-LM's are refused b
     CHECK_THROWS_WITH(keys(script(launch + "${MODEL_ARGS[@]}")),
                       Contains(std::string("train.sh:17: ") + program + ".py trains a model of"));
   }
-  // Program names that only contain such a name: "predict", "gpt5".
+  // These program names only contain the name of a refused one.
   for (const char* program : {"pretrain_predict", "pretrain_gpt5", "pretrain_bert", "train_own"})
     CHECK(keys(script(std::string("torchrun ") + program + ".py ${MODEL_ARGS[@]}"))
               .at("micro_batch") == "4");

@@ -44,14 +44,14 @@ TEST_CASE("ledger: arguments are applied, costless with a reason, or named") {
   CHECK(treatment_of("--cuda-graph-impl", "--cuda-graph-impl local") == Treatment::applied);
   CHECK(treatment_of("--cuda-graph-scope", "--cuda-graph-impl local --cuda-graph-scope attn") ==
         Treatment::named);
-  // These arguments have no effect in this run.
+  // In this run, these arguments have no effect.
   CHECK(treatment_of("--fp8-param-gather", "--fp8-param-gather") == Treatment::named);
   CHECK(treatment_of("--exp-avg-dtype", "--exp-avg-dtype bf16") == Treatment::named);
   CHECK(treatment_of("--cp-comm-type", "--cp-comm-type a2a") == Treatment::named);
   CHECK(treatment_of("--ddp-bucket-size", "--ddp-bucket-size 1000000") == Treatment::named);
   CHECK(treatment_of("--softmax-type", "--softmax-type off-by-one") == Treatment::named);
   CHECK(treatment_of("--zzzzzzzz", "--zzzzzzzz 1") == Treatment::named);
-  // Arguments of experts, which this run does not have.
+  // This run has no experts, so their arguments have no effect.
   CHECK(treatment_of("--moe-grouped-gemm", "--moe-grouped-gemm") == Treatment::named);
 }
 
@@ -59,7 +59,7 @@ bool same_answer(const Arguments& a, const Arguments& b) {
   return a.what_if == b.what_if && a.model == b.model;
 }
 
-// An existing argument changes the result, is named in a finding, is refused, or is costless.
+// Each existing argument changes the result, is named in a finding, is refused, or is costless.
 TEST_CASE("ledger: no known argument is ignored silently") {
   std::vector<std::string> names = known_arguments();
   for (const CostlessGroup& group : costless_groups())
@@ -95,7 +95,7 @@ TEST_CASE("ledger: no known argument is ignored silently") {
   CHECK(accepted > 500);
 }
 
-// Arguments that change kernels, messages or parameters of some run do not count as costless.
+// Arguments that change kernels, messages or parameters in some run must not count as costless.
 TEST_CASE("ledger: arguments that affect the cost are not called costless") {
   for (const char* name : {"cp-comm-type",
                            "moe-grouped-gemm",
@@ -131,7 +131,7 @@ TEST_CASE("ledger: arguments that affect the cost are not called costless") {
     INFO(name);
     CHECK(costless_reason(name).empty());
   }
-  // Gates have any name; only --swiglu has another default width.
+  // All gates describe the same model; only --swiglu changes the default width.
   CHECK(decode(base + "--quick-geglu", "a").model ==
         decode(base + "--swiglu --ffn-hidden-size 4096", "a").model);
 }

@@ -98,7 +98,7 @@ class ModelWriter {
     const std::int64_t hidden = read_.needed("hidden-size", 1'000'000);
     const std::int64_t heads = read_.needed("num-attention-heads", 10'000);
     const std::int64_t channels = read_.whole("kv-channels", 10'000).value_or(hidden / heads);
-    // The fork for BLOOM names the activation, whose gate doubles the first product.
+    // BLOOM's fork names the activation (--glu-activation); its gate doubles the first product.
     const bool gated =
         read_.flag("swiglu") || read_.flag("quick-geglu") || read_.has("glu-activation");
     const bool experts = has_experts(read_), bert = read_.is_bert();
@@ -145,7 +145,8 @@ class ModelWriter {
       toml_ += fmt::format("dropout = {}\n", read_.real("hidden-dropout", 0.1) > 0 ||
                                                  read_.real("attention-dropout", 0.1) > 0);
     toml_ += "flash_attention = true\n";
-    // Norms come first, and the head computes every token (core/models/bert/bert_model.py).
+    // Megatron's BERT has norms first, and its head computes every token
+    // (core/models/bert/bert_model.py).
     if (bert) toml_ += "pre_layer_norm = true\nmasked_fraction = 1.0\n";
   }
 

@@ -12,7 +12,7 @@ namespace lambcast::megatron {
 struct ArithmeticNames {
   // Returns the value of a name, or nothing if it has none.
   std::function<std::optional<std::int64_t>(const std::string&)> value;
-  // Assigns a value. Not called in operands of && || ?: that are not evaluated.
+  // Assigns a value. It is not called for operands of && || ?: that are not evaluated.
   std::function<void(const std::string&, std::int64_t)> assign;
 };
 

@@ -30,8 +30,8 @@ std::size_t assigned(std::string_view source) {
   return rest.starts_with("+=") ? name + 2 : rest.starts_with("=") ? name + 1 : 0;
 }
 
-// Returns whether a text names a file or command that sets up a shell and assigns nothing that a
-// launch uses.
+// Returns whether a text names a file or command that only sets up a shell, and thus assigns no
+// variables of the launch.
 bool sets_up_shell(std::string_view text) {
   constexpr std::array<std::string_view, 9> parts{"/activate", "conda",     "bashrc",
                                                   "profile",   "/etc/",     "modules",
@@ -104,7 +104,7 @@ class Command {
 
   void add(std::string text, int line) {
     std::string unset = missing_name(text);
-    // A backslash at the end of a line of a string is not an argument.
+    // A backslash at the end of a string's line is not an argument.
     if (text == "\\") return;
     const bool branch = std::erase(text, branch_mark) > 0;
     words_.push_back({std::move(text), line, std::move(unset), branch});
@@ -119,7 +119,7 @@ class Command {
     const std::size_t length = assigned(word.text);
     const bool append = word.text[length - 2] == '+';
     const std::string name(word.text.substr(0, variable_length(word.text)));
-    // The shell would skip the remainder of the line.
+    // The shell would skip the remainder of the line, so the script is refused.
     if (state_.values.is_readonly(name))
       fail_input({state_.file, word.line, {}}, fmt::format("'{}' is readonly", name),
                  "write the arguments out, without the shell");
@@ -149,7 +149,7 @@ class Command {
       } else if (assigned(word.text) > 0 || variable_length(word.text) == word.text.size()) {
         declare(word, options, local);
       } else {
-        // Handles words that expand to assignments, as in export "$NAME=1".
+        // This word expands to assignments, as in export "$NAME=1".
         for (const std::string& field : state_.values.fields(word.text)) {
           if (!missing_name(field.substr(0, assigned(field))).empty() || assigned(field) == 0) {
             if (!missing_name(field).empty()) state_.values.forget_all(reason(command, word.line));
@@ -206,7 +206,7 @@ class Command {
     return launch();
   }
 
-  // A here-document that sed -i changed is no longer known.
+  // sed -i changes files, so the contents of here-documents are no longer known.
   void edit_files() {
     if (std::ranges::none_of(words_, [](const auto& word) { return word.text.starts_with("-i"); }))
       return;
@@ -281,7 +281,7 @@ class Command {
     return !state_.doubt.empty() ? unknown : value == "0" ? no : yes;
   }
 
-  // Evaluates set -- WORDS; options of set change no value.
+  // Evaluates set -- WORDS. Other options of `set` change no value.
   void set() {
     if (words_.size() > 1 && words_[1].text.size() == 2 && words_[1].text[1] == 'a')
       state_.values.export_all(words_[1].text == "-a");

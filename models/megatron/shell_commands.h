@@ -27,8 +27,8 @@ enum class ShellStop { none, next, loop, function, script };
 
 // State of an evaluation, shared by the texts that a script evaluates.
 struct ShellState {
-  // Limits of the evaluated text, in characters. Each word counts as of_word more characters, each
-  // repetition of a loop or of an evaluated text as of_repetition more.
+  // Limits of the evaluated text, in characters. Each word counts as `of_word` additional
+  // characters, each repetition of a loop or of an evaluated text as `of_repetition`.
   static constexpr int most_steps = 1 << 18, of_word = 16, of_repetition = 512;
   static constexpr int most_nested = 32;
   static constexpr std::size_t most_text = 2 << 20;  // ShellValues::written
@@ -39,7 +39,7 @@ struct ShellState {
   std::vector<std::string> conditions = {};  // names on which undecided branches depend
   std::string doubt = {};                    // name that caused the last unknown status
   ShellStop stop = ShellStop::none;
-  // Names that decide whether a break or continue, and a return, runs.
+  // Variables that decide whether a break or continue runs, and whether a return runs.
   std::string undecided_stop = {}, undecided_return = {};
   bool may_exit = false;  // an undecided branch ended with exit
   int steps = 0, depth = 0;
@@ -51,8 +51,8 @@ struct ShellState {
 
 using EvaluateText = std::function<void(std::string_view text, int line)>;
 
-// Evaluates a loop or a function. If `undecided` names a variable on which its end depends, names
-// that it changed have no value afterwards.
+// Evaluates a loop or a function. If it is unknown where the body ends, because that depends on the
+// variable `undecided`, all names that the body changed have no value afterwards.
 void evaluate_bounded(ShellState& state, std::string& undecided, const std::function<void()>& body);
 
 // Runs assignments and the shell's own commands, records launches, and skips other commands.

@@ -84,7 +84,7 @@ class ShellValues::Expansion {
     if (c == '\'') {
       append(source.substr(1, source.size() - 2));
     } else if (c == '"') {
-      // "$@" and "${A[@]}" without items give no field.
+      // Without items, "$@" and "${A[@]}" expand to no field.
       open_ = open_ || !(source.ends_with("@]}\"") || source == "\"$@\"" || source == "\"${@}\"");
       inside_quotes(source.substr(1, source.size() - 2));
     } else if (c == '\\') {
@@ -96,7 +96,7 @@ class ShellValues::Expansion {
     }
   }
 
-  // $'text' without escapes equals 'text'; others have no value.
+  // Handles $'text': without escapes it equals 'text'; with escapes it has no value.
   std::size_t behind_dollar(std::string_view source, std::size_t at) {
     if (at == source.size() || (source[at] != '\'' && source[at] != '"'))
       return name_behind(source, at, split_);
@@ -218,7 +218,8 @@ std::string ShellValues::calculated(std::string_view source) {
   return without_value(missing.empty() ? command_output : std::string_view(missing));
 }
 
-// Removes the values of names in an expression that was not evaluated, if it may assign.
+// Removes the values of names in an expression that was not evaluated, if the expression may assign
+// to them.
 void ShellValues::forget_assigned(std::string_view text) {
   bool assigns = text.find("++") != text.npos || text.find("--") != text.npos;
   for (std::size_t at = text.find('='); at != text.npos; at = text.find('=', at + 1)) {

@@ -51,7 +51,7 @@ class Evaluator : ShellReader {
     return state_.stop;
   }
 
-  // A command in a subshell does not change variables or end the script.
+  // Ends a command. A command in a subshell neither changes variables nor ends the script.
   void close_command(bool own_shell, ShellStop before) {
     if (!own_shell) return state_.values.keep_scope();
     state_.values.undo_scope();
@@ -140,7 +140,7 @@ class Evaluator : ShellReader {
     return std::exchange(state_.may_exit, outer) ? unknown : status;
   }
 
-  // Evaluates both sides from the same state, if it is unknown which of them runs.
+  // Evaluates both sides of a branch from the same state if it is unknown which side runs.
   void branches(const std::function<void()>& first, const std::function<void()>& second) {
     if (!live()) return first(), second();
     const std::string doubt = state_.doubt.empty() ? std::string(command_output) : state_.doubt;
@@ -271,8 +271,8 @@ class Evaluator : ShellReader {
     });
   }
 
-  // Returns whether the number of words is known: no word lacks a value or is a pattern of file
-  // names.
+  // Returns whether the number of words is known: if no word lacks a value, and none is a pattern
+  // of file names.
   bool is_counted(const std::vector<std::string>& words) {
     for (const std::string& word : words) {
       state_.doubt = missing_name(word);

@@ -145,8 +145,8 @@ constexpr Example examples[] = {
     {"set -a; A=1; set +a; TP=4\nbash -c 'GO --tp \"$TP\" --q'", "--tp '' --q"},
 };
 
-// Values that the evaluator cannot determine: the launch's word names the command that would set
-// them.
+// Values that the evaluator cannot determine. The words that use them must be marked unset
+// (ShellWord::unset).
 constexpr const char* refused[] = {
     "C[5]=4\nGO --tp ${C[@]}",
     "declare -i TP; TP=1+1\nGO --tp $TP",
@@ -229,7 +229,7 @@ TEST_CASE("shell: unsupported syntax is refused with its line") {
                     Contains("t.sh:2: 'break 2' is not supported in scripts"));
 }
 
-// Loops and recursions end, and no text is read beyond its end.
+// The evaluation of loops and recursions must end, and no text may be read beyond its end.
 TEST_CASE("shell: modified scripts are evaluated or refused") {
   std::mt19937 random(1);
   const std::string_view pieces = "(){}[]<>|&;$`'\"\\#=!*?~-+%/,:@01 \n";

@@ -21,8 +21,8 @@ std::string cut(std::string text) {
   return text;
 }
 
-// Returns the longer of two values with the same beginning, with marks on the added part; nothing
-// for others.
+// If one of two values begins with the other, returns the longer one with marks on the added part;
+// else nothing.
 std::optional<ShellValue> extended(const ShellValue& a, const ShellValue& b) {
   if (a.list != b.list || (!a.list && (a.items.empty() || b.items.empty()))) return std::nullopt;
   const bool a_longer = a.list ? a.items.size() > b.items.size() : a.items[0] > b.items[0];
@@ -185,7 +185,7 @@ void ShellValues::redo(const Changes& finals) {
 }
 
 void ShellValues::merge_scope(const Changes& other) {
-  // Names that only the other side changed are recorded too.
+  // Names that were changed only on the other side are recorded too.
   for (const auto& [name, value] : other) record(name);
   const Changes formers = scopes_.back();
   keep_scope();

@@ -28,7 +28,7 @@ std::string missing_name(std::string_view text);
 // Returns the text with "$NAME" in place of each variable without a value.
 std::string with_names(std::string text);
 
-// First character of a word that an undecided branch adds to a list.
+// Marks a word that an undecided branch adds to a list: the first character of such a word.
 constexpr char branch_mark = '\x03';
 
 // Name that stands for the output of a command.
@@ -38,7 +38,7 @@ class ShellValues {
  public:
   static constexpr std::size_t field_cost = 32;  // cost of a field, in addition to its characters
 
-  // Previous or final values by name; nothing for a name that was never assigned.
+  // Values by name, before or after changes; nothing for a name without any assignment.
   using Changes = std::map<std::string, std::optional<ShellValue>>;
 
   // `given` values replace all assignments to their names.

@@ -24,7 +24,7 @@ std::size_t name_length(std::string_view text) {
   return length;
 }
 
-// Encloses the name of a variable without a value inside a word.
+// Character before and after the name of a variable without a value, inside a word.
 constexpr char unset_mark = '\x01';
 
 template <std::size_t N>

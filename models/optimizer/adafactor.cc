@@ -12,7 +12,7 @@ Passes adafactor_update(StepKind, Kernels kernels, bool) {
   return {88, 0, 22, 0, 0};
 }
 
-// A matrix has a row and a column of means, a vector its whole second moment.
+// A matrix keeps means of its rows and columns, a vector its whole second moment.
 double adafactor_states(const StateTensor& tensor, const Projection&) {
   return 4 * (tensor.rows > 0 ? tensor.rows + tensor.columns : tensor.elements);
 }

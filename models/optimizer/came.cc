@@ -20,7 +20,7 @@ double came_states(const StateTensor& tensor, const Projection&) {
 
 }  // namespace
 
-// Statistics of the gradient and of the residual.
+// Factored are the statistics of the gradient and of the residual.
 const OptimizerModel came_model{.type = OptimizerType::came,
                                 .name = "came",
                                 .title = "CAME",

@@ -35,7 +35,8 @@ double dion_factors(const StateTensor& matrix) {
   return rank_of(matrix) * (matrix.rows + matrix.columns);
 }
 
-// Momentum plus gradient 12, weight decay 8, update 12; twelve launches in the subspace.
+// Bytes: momentum plus gradient 12, weight decay 8, update 12. Twelve of the launches compute in
+// the subspace.
 Passes dion_update(StepKind, Kernels, bool decays) {
   return {12 + 12 + (decays ? 8.0 : 0), 0, 14, 0, 0};
 }

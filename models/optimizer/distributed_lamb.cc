@@ -6,7 +6,7 @@
 namespace lambcast {
 namespace {
 
-// 28 passes of 4 bytes over the shard in some 20 launches, and trust_ratio.item().
+// The shard is passed 28 times at 4 bytes, in some 20 launches; trust_ratio.item() synchronises.
 Passes distributed_lamb_update(StepKind, Kernels kernels, bool decays) {
   if (kernels == Kernels::fused) return lamb_model.update(StepKind::uniform, kernels, decays);
   return {112, 0, 20, 0, 1};

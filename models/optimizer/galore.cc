@@ -42,9 +42,9 @@ double galore_small_elements(const StateTensor& tensor, const Projection& projec
                                              : tensor.elements;
 }
 
-// Zeros for the update 4, written in place from the gradient 4, and two 8-bit codes read and
-// written. The fused kernel has only the latter (kernels/cuda/eight_bit.h). Launches are counted
-// with the update.
+// Bytes: zeros for the update 4, its first value, the gradient, 4, and two 8-bit codes that are
+// read and written. The fused kernel has only the codes (kernels/cuda/eight_bit.h). Launches are
+// counted with the update.
 Passes galore_small_passes(Kernels kernels) {
   if (kernels == Kernels::fused) return {12, 0, 0, 0, 0, "eight_bit_adam"};
   return {4 + 4 + 8 + 4, 0, 0, 0, 0};
@@ -76,7 +76,7 @@ Refreshes refreshes_of(std::int64_t steps, std::int64_t gap, std::int64_t every)
   return refreshes;
 }
 
-// Returns steps of which some send nothing and some refresh.
+// Returns phases in which some steps send nothing and some refresh the projections.
 StepPhases galore_phases(const RunOfSteps& run) {
   if (run.refresh_gap == 0) return uniform_phases(run);
   const std::int64_t sending = run.steps / run.steps_per_exchange;

@@ -12,9 +12,9 @@
 
 namespace lambcast {
 
-// Share of the peak of half-precision products. fp32 outside the tensor units has 1/16 of that peak
-// on A100 and H100; MAGMA's gesdd of 4160 x 4160 reaches 3 % of it, 4.3 s on a Titan X
-// (pytorch#1373).
+// Assumed rate of decompositions, as a share of the peak of half-precision products. On A100 and
+// H100, fp32 outside the tensor units has 1/16 of that peak. MAGMA's gesdd of 4160 x 4160 reaches 3
+// % of the fp32 peak (4.3 s on a Titan X, pytorch#1373).
 inline constexpr double svd_share_of_peak = 0.002;
 
 // Returns whether a matrix's smaller side exceeds the rank. Other tensors are not projected or
@@ -23,7 +23,7 @@ bool galore_projects(const StateTensor& tensor, const Projection& projection);
 
 // Returns the number of elements that Adam updates and keeps moments of.
 double galore_small_elements(const StateTensor& tensor, const Projection& projection);
-// Returns the costs of Adam's kernel per such element, of bitsandbytes or of kernels/.
+// Returns the costs of Adam's kernel (of bitsandbytes or of kernels/) per such element.
 Passes galore_small_passes(Kernels kernels);
 
 double galore_flops(const StateTensor& tensor, const Projection& projection);

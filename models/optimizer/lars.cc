@@ -4,9 +4,9 @@
 namespace lambcast {
 namespace {
 
-// Norms of p in fp32 and g in fp16; then g, p and m read, p, m and the fp16 copy of p written: one
-// multi-tensor kernel each, and one that turns norms into rates. Fused: lars_norms of p and g in
-// fp32 and lars_apply with the copy, in two launches each (kernels/cuda/lars.h).
+// Norms read p in fp32 and g in fp16; the update reads g, p and m and writes p, m and the fp16 copy
+// of p. Each is one multi-tensor kernel, and a third turns norms into rates. Fused: lars_norms of p
+// and g in fp32 and lars_apply with the copy, in two launches each (kernels/cuda/lars.h).
 Passes lars_update(StepKind, Kernels kernels, bool) {
   if (kernels == Kernels::fused) return {8 + 22, 4, 0, 0, 0};
   return {6 + 20, 3, 0, 0, 0};

@@ -7,7 +7,8 @@
 namespace lambcast {
 namespace {
 
-// g, p and m read, p and m written; the fused kernel also writes the weights in 16 bits.
+// The update reads g, p and m and writes p and m; the fused kernel also writes the weights in 16
+// bits.
 Passes lion_update(StepKind, Kernels kernels, bool) {
   if (kernels == Kernels::fused) return {12 + 8 + 2, 1, 0, 0, 0, "lion_step"};
   return {12 + 8, 1, 0, 0, 0};

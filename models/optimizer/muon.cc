@@ -11,7 +11,7 @@ namespace {
 // iterations.
 Passes muon_update(StepKind, Kernels, bool) { return {12 + 12 + 6 + 2 + 4 + 8 + 10, 0, 23, 0, 0}; }
 
-// One momentum for a matrix, two moments of AdamW for all other tensors.
+// A matrix has one momentum, all other tensors the two moments of AdamW.
 double muon_states(const StateTensor& tensor, const Projection&) {
   return (tensor.rows > 0 ? 4 : 8) * tensor.elements;
 }

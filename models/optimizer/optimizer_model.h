@@ -72,7 +72,8 @@ struct MatrixWork {
   std::string_view share_name, share_source;
   // FLOPs of decompositions, averaged over steps.
   double (*decomposition_flops)(const StateTensor& matrix) = nullptr;
-  // Elements of two fp32 factors that ranks add up instead of coming to the whole matrix.
+  // Elements of two fp32 factors that ranks with parts of a matrix add up, so that no rank needs
+  // the whole matrix.
   double (*factor_elements)(const StateTensor& matrix) = nullptr;
 };
 
@@ -93,7 +94,8 @@ struct OptimizerModel {
   bool layerwise = false;
   std::optional<MatrixWork> matrix_work = {};
   bool in_kernels = true;  // kernels/cuda has its step; if not, Kernels::fused means DeepSpeed's
-  // Its step in kernels/cuda leaves the 16-bit copy of the weights to a separate pass, round_to.
+  // Its step in kernels/cuda does not write the 16-bit copy of the weights; a separate pass,
+  // round_to, does.
   bool rounds_apart = false;
 
   // Returns the costs of the update, without compressed_allreduce. Kernels::fused are those of
@@ -107,12 +109,12 @@ struct OptimizerModel {
   double (*state_bytes)(const StateTensor& tensor, const Projection& projection);
 
   // Number of blocking all-reduces of a scalar per tensor, if ranks share its states or the tensor
-  // itself; and the number of scalars that tensor-parallel ranks stack in one all-reduce.
+  // itself. Then the number of scalars that tensor-parallel ranks combine into one all-reduce.
   int sums_per_tensor = 0;
   int numbers_over_slices = 1;
   // Number of statistics of a matrix that are kept as means of its rows and columns.
   int factored_statistics = 0;
-  // Share of the published run before compression starts; 0: no compression.
+  // Share of the published run's steps before compression starts; 0: no compression.
   double published_freeze_share = 0;
 };
 

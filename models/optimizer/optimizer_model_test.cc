@@ -26,20 +26,21 @@ TEST_CASE("optimizers: every type has its row, and every row is whole") {
     for (const Kernels kernels : {Kernels::deepspeed, Kernels::unfused_adam, Kernels::foreach_adam,
                                   Kernels::nvidia, Kernels::fused}) {
       const Passes passes = model.update(StepKind::uniform, kernels, true);
-      // At least the weights are read and written, and the gradient is read.
+      // An update at least reads and writes the weights and reads the gradient.
       CHECK(passes.bytes_per_element >= 12);
       CHECK(passes.launches + passes.launches_per_tensor > 0);
       // An optimizer without norms of tensors has no synchronisation.
       if (model.type == OptimizerType::adam || model.type == OptimizerType::adamw) {
         CHECK(passes.syncs + passes.syncs_per_tensor == 0);
-        // Launches are per tensor, or over all tensors at once.
+        // Adam's launches are either per tensor or over all tensors at once.
         CHECK((kernels == Kernels::unfused_adam ? passes.launches : passes.launches_per_tensor) ==
               0);
       }
     }
     const bool keeps_state = model.type != OptimizerType::sgd;
     CHECK((model.state_bytes({1e6, 1e3, 1e3}, {}) > 0) == keeps_state);
-    // Two moments, factored statistics, or four square matrices of bases.
+    // The limit is two moments and factored statistics, or two moments and four square matrices of
+    // bases.
     const bool bases = model.matrix_work && model.matrix_work->decomposition_flops != nullptr;
     CHECK(model.state_bytes({1e6, 1e3, 1e3}, {}) <= 8e6 + (bases ? 16e6 : 1.6e4));
     CHECK(model.same_states ==
@@ -101,7 +102,7 @@ TEST_CASE("optimizers: who launches how many kernels") {
     CHECK(fused.launches == launches);
     CHECK(fused.launches_per_tensor + fused.syncs + fused.syncs_per_tensor == 0);
   }
-  // Momentum, decay and variance each need a product and an addition.
+  // The decay is two launches, a product and an addition, and so are momentum and variance.
   for (const OptimizerType type : {OptimizerType::onebit_adam, OptimizerType::zero_one_adam}) {
     const auto each = [&](StepKind step, bool decays) {
       return passes(type, step, Kernels::deepspeed, decays).launches_per_tensor;
@@ -124,11 +125,11 @@ TEST_CASE("optimizers: who launches how many kernels") {
   const Passes apex = passes(OptimizerType::lamb, StepKind::uniform, Kernels::nvidia);
   CHECK(apex.launches == 20);
   CHECK(apex.launches_per_tensor + apex.syncs + apex.syncs_per_tensor == 0);
-  // TensorFlow's operations one by one; decay is a product and a sum.
+  // TensorFlow starts one kernel per operation; decay is a product and a sum.
   const Passes apart = passes(OptimizerType::lamb, StepKind::uniform, Kernels::unfused_adam);
   CHECK(apart.bytes_per_element == 28 + 36 + 2 * 8 + 28 + 20 + 2 * 12 + 20 + 24);
   CHECK(apart.launches_per_tensor == 3 + 4 + 2 + 3 + 2 + 6 + 2 + 3 + 6);
-  // GaLore's update in the small space is launched with the rest of it.
+  // GaLore's update in the small space needs no launches of its own.
   for (const Kernels kernels : {Kernels::fused, Kernels::deepspeed}) {
     const Passes small = galore_small_passes(kernels);
     CHECK(small.launches + small.launches_per_tensor + small.syncs + small.syncs_per_tensor == 0);
@@ -146,12 +147,13 @@ TEST_CASE("optimizers: states as counted in their papers") {
   CHECK(bytes(OptimizerType::sgd_momentum, matrix) == 4 * matrix.elements);
   CHECK(bytes(OptimizerType::muon, matrix) == 4 * matrix.elements);
   CHECK(bytes(OptimizerType::muon, vector) == 8 * 4096);
-  // The momentum, and Q of 4096 x 1024.
+  // A matrix has its momentum and Q of 4096 x 1024.
   CHECK(bytes(OptimizerType::dion, matrix) == 4 * (matrix.elements + 4096 * 1024));
   CHECK(bytes(OptimizerType::dion, vector) == 8 * 4096);
   CHECK(bytes(OptimizerType::schedule_free_adamw, matrix) == 8 * matrix.elements);
   CHECK(bytes(OptimizerType::adam_mini, matrix) == 4 * matrix.elements + 4 * 4096);
-  // 8 + 8 (n / m + m / n) for a square; a side above 10,000 has no basis.
+  // A square matrix has 8 + 8 (n / m + m / n) = 24 bytes per element; a side above 10,000 has no
+  // basis.
   CHECK(bytes(OptimizerType::soap, matrix) == 24 * matrix.elements);
   CHECK(bytes(OptimizerType::soap, vector) == 8 * 4096);
   CHECK(bytes(OptimizerType::soap, {4096.0 * 14336, 4096, 14336}) ==
@@ -159,12 +161,13 @@ TEST_CASE("optimizers: states as counted in their papers") {
   CHECK(bytes(OptimizerType::adafactor, matrix) == 4 * (4096 + 4096));
   CHECK(bytes(OptimizerType::adafactor, vector) == 4 * 4096);
   CHECK(bytes(OptimizerType::came, matrix) == 4 * matrix.elements + 8 * (4096 + 4096));
-  // Moments of 4096 x 256 in 8 bits with block scales, and a basis of the same size in 16 bits.
+  // Moments of 4096 x 256 have 8 bits and block scales; a basis of the same size has 16 bits.
   CHECK(bytes(OptimizerType::galore_adamw8bit, matrix) == Approx((2 + 8.0 / 256 + 2) * 4096 * 256));
   CHECK(bytes(OptimizerType::galore_adamw8bit, {100}) == 800);  // too small for 8 bits
 }
 
-// r = 256: 8 n m r + 6.5 m r^2 FLOPs, and two factors of n x r.
+// The rank is r = 256. Products need 8 n m r + 6.5 m r^2 FLOPs, and two factors have n x r
+// elements.
 TEST_CASE("dion: products and factors of a quarter of the rank") {
   const StateTensor square{1024.0 * 1024, 1024, 1024}, wide{1024.0 * 4096, 1024, 4096};
   const MatrixWork& work = *model_of(OptimizerType::dion).matrix_work;
@@ -175,9 +178,9 @@ TEST_CASE("dion: products and factors of a quarter of the rank") {
   CHECK(work.product_flops(square) < muon_flops(square) / 12);
 }
 
-// Published shares of a step's FLOPs (kellerjordan.github.io/posts/muon, as third parties quote
-// it): 5 n / B with B tokens, 0.7 % for NanoGPT's speedrun and 0.5 % for Llama 405B. Wide matrices
-// need less, so 0.61 and 0.41 %.
+// Published added share of a step's FLOPs (kellerjordan.github.io/posts/muon, as third parties
+// quote it): 5 n / B with B tokens, 0.7 % for NanoGPT's speedrun and 0.5 % for Llama 405B. Matrices
+// that are not square need less, so 0.61 and 0.41 %.
 TEST_CASE("muon: the added FLOPs are the published shares of a step") {
   const auto share = [](double n, double m_of_mlp, double attention, double mlps, double tokens) {
     const StateTensor square{n * n, n, n}, mlp{n * m_of_mlp, n, m_of_mlp};
@@ -189,7 +192,8 @@ TEST_CASE("muon: the added FLOPs are the published shares of a step") {
 }
 
 TEST_CASE("muon: five Newton-Schulz iterations on the smaller side") {
-  // 5 (4 n^2 m + 2 n^3): 30 n^3 for a square; 5.50 TFLOP for a projection of Llama-3-8B's block.
+  // 5 (4 n^2 m + 2 n^3) FLOPs are 30 n^3 for a square, and 5.50 TFLOP for a projection of
+  // Llama-3-8B's block.
   CHECK(muon_flops({1024.0 * 1024, 1024, 1024}) == 30.0 * 1024 * 1024 * 1024);
   CHECK(muon_flops({4096.0 * 14336, 14336, 4096}) == Approx(5.497e12).epsilon(1e-3));
   CHECK(muon_flops({4096.0 * 14336, 4096, 14336}) == muon_flops({4096.0 * 14336, 14336, 4096}));
@@ -224,7 +228,8 @@ TEST_CASE("galore: rank and min_8bit_size determine states and FLOPs") {
   CHECK(galore_small_elements(tall, whole) == tall.elements);
   CHECK(galore_flops(tall, whole) == 0);
   CHECK(bytes(tall, whole) == Approx((2 + 8.0 / 256) * tall.elements));
-  // The size of the state decides: for a projected matrix, the size in its small space.
+  // Whether a state has 8 bits depends on its size; for a projected matrix, on the size in its
+  // small space.
   const Projection most{.rank = 32, .min_8bit_size = 8192 * 32 + 1};
   CHECK(bytes(tall, most) == 8 * 8192 * 32 + 2 * 1024 * 32);
   CHECK(bytes(vector, most) == 8 * 5000);

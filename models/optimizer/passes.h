@@ -53,7 +53,7 @@ constexpr bool compresses(StepKind kind) {
 }
 
 // Origin of the kernels: DeepSpeed's (unfused for the 1-bit optimizers, fused for the plain ones),
-// the same with plain Adam unfused too (PyTorch's own before 2.0), or with Adam as one launch over
+// these with plain Adam unfused too (PyTorch's own before 2.0); these with Adam as one launch over
 // all tensors per operation (PyTorch's own from 2.0 on, torch/optim/adamw.py, foreach), NVIDIA's
 // Apex, or those of kernels/.
 enum class Kernels { deepspeed, unfused_adam, foreach_adam, nvidia, fused };
@@ -70,8 +70,8 @@ struct Passes {
   // Name of the kernel in `lambcast profile`, if measured: its measured time then replaces all
   // these costs.
   std::string_view kernel = {};
-  // Bytes under another release of the framework, which give the low end of the time's interval;
-  // zero if releases are not known to differ.
+  // Bytes under another release of the framework; they give the low end of the time's interval.
+  // Zero if releases are not known to differ.
   double least_bytes_per_element = 0;
 
   bool operator==(const Passes&) const = default;

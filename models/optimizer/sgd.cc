@@ -5,7 +5,7 @@
 namespace lambcast {
 namespace {
 
-// p and g read, p written. kernels/ has no SGD, so Kernels::fused has the same costs.
+// The update reads p and g and writes p. kernels/ has no SGD, so Kernels::fused has the same costs.
 Passes sgd_update(StepKind, Kernels, bool) { return {8 + 4, 0, 1, 0, 0}; }
 
 double no_state(const StateTensor&, const Projection&) { return 0; }

@@ -17,8 +17,9 @@ StepPhases onebit_phases(const RunOfSteps& run) {
           {StepKind::compression, run.steps - dry - warmup}};
 }
 
-// Counts interval by interval, since a run may have 10^9 steps: among the steps after `from` up to
-// `to`, to / interval - from / interval are multiples of the interval. The dry run was step 1.
+// Counts interval by interval, since a run may have 10^9 steps. Among the steps after `from` up to
+// `to`, to / interval - from / interval are multiples of the interval. The dry run counts as step
+// 1.
 ZeroOneSteps zero_one_steps(const OnebitSchedule& schedule, std::int64_t steps) {
   ZeroOneSteps counts;
   // The variance is frozen at the end of the first step after var_freeze_step, not counting the dry
@@ -40,7 +41,8 @@ ZeroOneSteps zero_one_steps(const OnebitSchedule& schedule, std::int64_t steps) 
   const std::int64_t most = schedule.local_step_clipper;
   const std::int64_t lasts = schedule.local_step_scaler;
   for (std::int64_t interval = 1; from < last;) {
-    // The longest interval, or one longer than the remaining steps, lasts to the end.
+    // An interval lasts to the end of the run if it is the longest, or longer than the remaining
+    // steps.
     const bool to_the_end = interval == most || interval > last || lasts >= last - from;
     const std::int64_t to = to_the_end ? last : from + lasts;
     const std::int64_t onebit = to / interval - from / interval;

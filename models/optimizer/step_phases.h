@@ -44,8 +44,8 @@ StepPhases uniform_phases(const RunOfSteps& run);
 // Returns full-precision steps, then one-bit steps.
 StepPhases onebit_phases(const RunOfSteps& run);
 
-// Numbers of 0/1 Adam's steps over a run: before the freeze full or rounds, after it one-bit
-// synchronisations or silent. `steps` are those after the dry run.
+// Numbers of 0/1 Adam's steps over a run. Before the freeze, steps are full or rounds; after it,
+// one-bit synchronisations or silent. `steps` are those after the dry run.
 struct ZeroOneSteps {
   std::int64_t full = 0, rounds = 0, onebit = 0, silent = 0;
 };

@@ -10,7 +10,8 @@ using namespace expression;
 Passes fused(StepKind step) {
   if (step == StepKind::warmup) return {30, 1, 0, 0, 0, "adam_step"};
   if (step == StepKind::round) return {22.125, 1, 0, 0, 0, "zero_one_onebit_step"};
-  // The start of a synchronisation, which takes the local step, and its end, which decodes.
+  // A synchronisation has two kernels: its start, which includes the local step, and its end, which
+  // decodes.
   return step == StepKind::compression ? Passes{32 + 22.125, 2, 0, 0, 0}
                                        : Passes{34, 1, 0, 0, 0, "zero_one_local_step"};
 }

@@ -9,7 +9,7 @@
 namespace lambcast::parallel {
 namespace {
 
-// Bytes per sample, and the part that tensor parallelism leaves whole.
+// Bytes kept per sample, and the part of them that tensor parallelism does not divide.
 struct Kept {
   PerSample all, whole;
 };
@@ -30,7 +30,7 @@ double samples_sent(const ActivationSetting& setting) {
   return samples_of(setting) / (setting.sequence_parallel ? setting.tp : 1);
 }
 
-// Returns the bytes on a rank for the rows of its experts, equally loaded.
+// Returns the bytes on a rank for the rows of its experts, which are equally loaded.
 double at_experts(const Kept& kept, const ActivationSetting& setting) {
   const ExpertLoad& experts = setting.experts;
   const double all = kept.all.at(setting.seq_len), whole = kept.whole.at(setting.seq_len);
@@ -44,7 +44,7 @@ void add(PerSample& sum, const PerSample& part, double times) {
   sum.per_token_pair += times * part.per_token_pair;
 }
 
-// Returns all that a cost keeps, except scores.
+// Returns the bytes that a block with this cost keeps, without scores.
 Kept kept_bytes(const Cost& cost, const ActivationSetting& setting) {
   Kept kept{cost.activation_bytes, cost.whole_activation_bytes};
   const double product = setting.product_bytes / 2, attention = setting.attention_bytes / 2;
@@ -62,7 +62,7 @@ std::int64_t tokens_of(const ModelShape& shape, int layer, std::int64_t seq_len)
   return decodes ? decoder_tokens(*shape.decoder, seq_len) : seq_len;
 }
 
-// A block, with the experts that its tokens choose, if any.
+// A block and, if it has experts, the cost of those that tokens choose.
 struct Layer {
   const ModelShape& shape;
   const Cost& block;
@@ -121,7 +121,8 @@ struct Layer {
   static Kept operands(const Cost& cost) {
     return {cost.matrix_operand_bytes, cost.whole_matrix_operand_bytes};
   }
-  // Only the input is read later from the whole part: a compiled block frees the others.
+  // Bytes that a block keeps if every second product is recomputed. If it is compiled, only its
+  // input is kept from the part that tensor parallelism leaves whole.
   Kept alternates(const Cost& cost, const PerSample& read) const {
     Kept kept{cost.alternate_bytes, cost.alternate_whole_bytes};
     if (!setting.fused_gates) return kept;

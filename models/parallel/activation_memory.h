@@ -22,10 +22,10 @@
 //
 // If T tokens of a rank choose k experts each, the experts keep the activations of R = T k load t_e
 // rows of 1/t_e of the columns (models/device/expert_time.h). load is the capacity factor, since
-// empty places are computed and kept too, or the ratio of the fullest rank to the mean; inputs are
-// gathered over the t_e ranks that divide an expert, with or without sequence parallelism. If
-// one-hot tensors move tokens to their S = T k load places (DeepSpeed moe/sharded_moe.py, GShard),
-// there are also:
+// empty places are computed and kept too, or the load of the busiest rank divided by the mean;
+// inputs are gathered over the t_e ranks that divide an expert, with or without sequence
+// parallelism. If one-hot tensors move tokens to their S = T k load places (DeepSpeed
+// moe/sharded_moe.py, GShard), there are also:
 //   masks and weights             4 T S: both in 16 bits, operands of the two products
 //   outputs of experts            2 S h, needed for the gradient of the weights
 // and up to max(6, 4 k) T S while the block computes, one block at a time: forward each choice's
@@ -98,7 +98,8 @@ struct StageActivations {
   Bytes total() const { return kept + recomputed; }
 };
 
-// Returns the activations by stage; `contents` are those of the pipeline, by position.
+// Returns the activations by stage. `contents` are the contents of the pipeline's chunks, by
+// position.
 std::vector<StageActivations> activation_memory(const ModelShape& shape, const Pipeline& pipeline,
                                                 std::span<const ChunkContent> contents,
                                                 const ActivationSetting& setting);

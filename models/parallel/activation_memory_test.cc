@@ -68,8 +68,8 @@ TEST_CASE("activations: products, attention and gates keep fewer bits") {
   };
   CHECK(kept(adapted) == Approx(4 * h + 6 * h + 4 * h + 4 * k + 4 * f));
   CHECK(kept(plain) == Approx(4 * h + 4 * h + 4 * h + 4 * k + 6 * f));
-  // In fp8: outputs of both norms and the input of the down projection, and in addition the context
-  // for the projection.
+  // In fp8, the outputs of both norms and the input of the down projection have 8 bits. The context
+  // is kept a second time, in 8 bits, for the projection.
   setting.product_bytes = 1;
   CHECK(kept(plain) == Approx(4 * h + 2 * h + 4 * h + 4 * k + h + 5 * f));
   CHECK(kept(adapted) == Approx(4 * h + 6 * h + 4 * h + 4 * k + 4 * f));
@@ -90,7 +90,8 @@ TEST_CASE("activations: adapters keep less than full training, also with experts
   }
 }
 
-// torchtitan's run of Llama 3.1 8B: input, query, value, context, gate and output of each block.
+// The run of Llama 3.1 8B in torchtitan keeps input, query, value, context, gate and output of each
+// block.
 TEST_CASE("activations: every second product of a gated block with grouped heads") {
   const ModelShape llama = load_model("llama3-8b");
   const double h = 4096, kv = 1024, f = 14336, tokens = 8192;
@@ -106,8 +107,8 @@ TEST_CASE("activations: every second product of a gated block with grouped heads
   CHECK((alternate.kept + alternate.recomputed).value() == Approx(all.kept.value()));
 }
 
-// Scores have 5 a s^2 bytes with dropout and 2 a s^2 without, divided over t ranks. The models have
-// a = 96 and a = 32 heads.
+// Scores keep 5 a s^2 bytes with dropout and 2 a s^2 without, divided over t ranks. The two models
+// have a = 96 and a = 32 heads.
 TEST_CASE("activations: a fused kernel keeps no scores, so that none and selective are equal") {
   for (const auto& [name, scores] : {std::pair{"gpt3-175b", 5 * 96.}, {"llama3-8b", 2 * 32.}}) {
     const ModelShape model = load_model(name);
@@ -121,8 +122,9 @@ TEST_CASE("activations: a fused kernel keeps no scores, so that none and selecti
   }
 }
 
-// 32 s h of a block are kept for its weight gradients (Qi et al. 2024, table 1), 8 s h of them on
-// every tensor rank. A parallel block shares one input and one output gradient, so 28 and 4.
+// A block keeps 32 s h bytes for its weight gradients (Qi et al. 2024, table 1), 8 s h of them
+// whole on every tensor rank. A parallel block shares one input and one output gradient, so it
+// keeps 28 s h and 4 s h.
 TEST_CASE("activations: tensors kept for weight gradients, also in a parallel block") {
   const double sh = 2048 * 12288.;
   const ActivationSetting setting{.tp = 8, .seq_len = 2048};
@@ -135,8 +137,9 @@ TEST_CASE("activations: tensors kept for weight gradients, also in a parallel bl
   CHECK(awaiting("true") == Approx(4 * sh + 24 * sh / 8));
 }
 
-// T = 1,024 tokens, S = T k places. DeepSpeed moe/sharded_moe.py: with one choice the backward pass
-// needs most (the gradient in 16 bits and in fp32), with several the forward pass.
+// T = 1,024 tokens and S = T k places, as in DeepSpeed moe/sharded_moe.py. With one choice the
+// backward pass needs most memory (the gradient in 16 bits and in fp32), with several choices the
+// forward pass does.
 TEST_CASE("activations: one-hot gating needs fp32 weights while its block computes") {
   const ModelShape shape = load_model("mixtral-8x7b");
   for (const std::int64_t k : {1, 2, 3}) {

@@ -102,7 +102,7 @@ void check_sequence(Findings& out, const ParallelLayout& layout, const ModelShap
     if (layout.cp > 1) out.refuse("layout-sequence", "cp", "samples have no sequence to divide");
     return;
   }
-  // A rank takes two parts of a causal sequence, one from either end.
+  // A rank takes two parts of a causal sequence, one from each end, so that ranks have equal work.
   const int ends = use.exchanges_heads ? 1 : 2;
   if (layout.cp > 1 && use.seq_len % (ends * layout.cp) != 0)
     out.refuse("layout-sequence", "cp",

@@ -40,9 +40,9 @@ TEST_CASE("layout rules: exchanged heads are also divided over context paralleli
   }));
 }
 
-// Megatron-LM divides experts and all other layers by two grids. It refuses tp-cp-ep-pp-dp, in
-// which stages are 8 x 1 ranks apart for experts and 1 rank apart for the others; Colossal-AI has
-// one mesh.
+// Megatron-LM uses separate grids for experts and for all other layers. It refuses tp-cp-ep-pp-dp,
+// in which stages of experts are 8 ranks apart and those of other layers 1 rank apart. Colossal-AI
+// has one mesh for both.
 TEST_CASE("layout rules: stages of experts have the ranks of all other layers") {
   const AxisOrder around = parse_order("tp-cp-ep-pp-dp", {});
   const ParallelLayout layout{.ep = 8, .dp = 16, .pp = 4, .gpus_per_node = 8, .order = around};
@@ -52,7 +52,7 @@ TEST_CASE("layout rules: stages of experts have the ranks of all other layers") 
                  "all other layers lie on different ranks; try: tp-cp-ep-dp-pp"});
   use.one_mesh = true;
   CHECK(findings(layout, "mixtral-8x7b", use).empty());
-  // Experts divided by etp 1 x ep 8, other layers by tp 2 x ep 8: no single mesh has both.
+  // Experts are divided by etp 1 x ep 8, other layers by tp 2 x ep 8, so no single mesh fits both.
   ParallelLayout thin = layout;
   thin.tp = 2;
   thin.etp = 1;

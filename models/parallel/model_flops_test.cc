@@ -29,8 +29,8 @@ TEST_CASE("FLOPs: the closed forms of Narayanan et al. 2021 and Korthikanti et a
           Approx(72 * layers * (1 + s / (6 * h) + V / (12 * h * L) + s / (18 * h))));
     CHECK(korthikanti_selective_flops(shape, seq_len).value() ==
           Approx(72 * layers * (1 + s / (3 * h) + V / (12 * h * L))));
-    // Without the masked half of scores and context, 12 L s^2 h less over the forward pass and the
-    // backward pass, which counts twice.
+    // A causal mask leaves out half of scores and context: 12 L s^2 h less over the forward pass
+    // and the backward pass, which counts twice.
     CHECK(model_flops(shape, seq_len, AttentionCount::causal).value() ==
           Approx(72 * layers * (1 + s / (12 * h) + V / (12 * h * L))));
     CHECK(hardware_flops(shape, seq_len, Recompute::selective, AttentionCount::causal).value() ==
@@ -59,7 +59,8 @@ TEST_CASE("FLOPs: BigScience's TFLOP/s follow from its times, with recomputation
   REQUIRE(table.rows.size() == 28);
   int exact = 0;
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
-    // The rates printed for the two runs on 320 GPUs are 4 % below those from their time and batch.
+    // For the two runs on 320 GPUs, the printed rates are 4 % below those that follow from time and
+    // batch.
     if (integer(table, row, "gpus") == 320) continue;
     const ModelShape shape = gpt_of(table, row, 2048, 250880);
     const double tflops = hardware_flops(shape, 2048, Recompute::full).value() *

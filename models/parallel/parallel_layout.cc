@@ -12,7 +12,7 @@
 namespace lambcast::parallel {
 namespace {
 
-// `size` members with a distance of `stride`, in ranks, slots or nodes.
+// `size` members at a distance of `stride`, counted in ranks, slots or nodes.
 struct Level {
   int stride;
   int size;
@@ -38,9 +38,9 @@ struct Placement {
   bool even = true;
 };
 
-// Adds a run of ranks to the placement. A run starts at multiples of its extent. It stays inside
-// nodes, or fills its share of each node that it crosses, only if extents and nodes divide one
-// another.
+// Adds a run of ranks to the placement. Runs start at multiples of their extent. A run stays inside
+// a node, or fills its share of each node that it crosses, only if extents and node sizes divide
+// one another; otherwise the placement is not even.
 void place(Level run, int node, int world, Placement& placement) {
   const int extent = run.stride * run.size;
   if (run.stride >= node) {

@@ -107,8 +107,8 @@ int rank_of(const RankGrid& grid, const Coordinates& coordinates);
 // whose ranks make the call at other times. How siblings share NICs is modelled elsewhere
 // (models/training/price/nic_sharing.h).
 //
-// If lies_evenly() is false, the group of rank 0 stands for all, and a second stride inside the
-// node or between nodes is replaced by the first.
+// If lies_evenly() is false, the group of rank 0 represents all groups, and a second stride inside
+// the node or between nodes is replaced by the first.
 ProcessGroup group(const RankGrid& grid, AxisSet members, AxisSet apart = {});
 
 // Returns whether member i of every group has the slot and node that group() states, relative to
@@ -116,10 +116,10 @@ ProcessGroup group(const RankGrid& grid, AxisSet members, AxisSet apart = {});
 // (dp and cp with pp between them).
 bool lies_evenly(const RankGrid& grid, AxisSet members);
 
-// Returns the pair of a rank of one pipeline stage and the corresponding rank of another:
-// neighbours that pass activations, or the first and last stage, which sum the gradient of a tied
-// embedding. Siblings are the pairs of other ranks of the stage on the same node. If both stages
-// are the same, it is a single rank.
+// Returns a rank of one pipeline stage and the corresponding rank of another stage: neighbours that
+// pass activations, or the first and last stage, which sum the gradient of a tied embedding.
+// Siblings are the pairs of other ranks of the stage on the same node. If both stages are the same,
+// the group is a single rank.
 ProcessGroup stage_pair(const RankGrid& grid, int from_stage, int to_stage);
 
 }  // namespace lambcast::parallel

@@ -94,7 +94,7 @@ TEST_CASE("layout: coordinates are a rank in a mixed radix") {
 }
 
 TEST_CASE("layout: the groups of Megatron-LM's default order on nodes of 8") {
-  // tp 8: data-parallel neighbours are one per node, with 8 groups on the same nodes.
+  // With tp 8, data-parallel neighbours are one per node, and 8 groups share the same nodes.
   const RankGrid tp8 = dense_grid({.tp = 8, .dp = 4, .pp = 16, .gpus_per_node = 8});
   CHECK(group(tp8, {Axis::tp}) == ProcessGroup{8, 8, 1, 1, 1});
   CHECK(group(tp8, {Axis::dp}, {Axis::pp}) == ProcessGroup{4, 1, 1, 1, 8});
@@ -102,14 +102,14 @@ TEST_CASE("layout: the groups of Megatron-LM's default order on nodes of 8") {
   CHECK(group(tp8, {Axis::tp, Axis::pp}) == ProcessGroup{128, 8, 1, 4, 1});
   CHECK(stage_pair(tp8, 3, 4) == ProcessGroup{2, 1, 1, 4, 8});
   CHECK(stage_pair(tp8, 0, 15) == ProcessGroup{2, 1, 1, 60, 8});
-  // tp 4: two data-parallel ranks share a node.
+  // With tp 4, two data-parallel ranks share a node.
   const RankGrid tp4 = dense_grid({.tp = 4, .dp = 6, .pp = 2, .gpus_per_node = 8});
   CHECK(group(tp4, {Axis::tp}) == ProcessGroup{4, 4, 1, 1, 2});
   CHECK(group(tp4, {Axis::dp}) == ProcessGroup{6, 2, 4, 1, 4});
-  // tp 1: data parallelism fills the node first.
+  // With tp 1, data parallelism fills the node first.
   const RankGrid tp1 = dense_grid({.dp = 32, .gpus_per_node = 8});
   CHECK(group(tp1, {Axis::dp}) == ProcessGroup{32, 8, 1, 1, 1});
-  // tp larger than a node.
+  // Here tp is larger than a node.
   const RankGrid wide = dense_grid({.tp = 16, .dp = 2, .gpus_per_node = 8});
   CHECK(group(wide, {Axis::tp}) == ProcessGroup{16, 8, 1, 1, 1});
 }
@@ -120,9 +120,9 @@ TEST_CASE("layout: Colossal-AI's order puts pipeline neighbours in one node") {
   const RankGrid grid = dense_grid(layout);
   CHECK(stage_pair(grid, 0, 1) == ProcessGroup{2, 2, 2, 1, 2});
   CHECK(group(grid, {Axis::dp}) == ProcessGroup{4, 1, 1, 1, 8});
-  // Stages finish at different times: only the tp groups of one stage reduce at once.
+  // Stages finish at different times, so only the tp groups of one stage reduce at the same time.
   CHECK(group(grid, {Axis::dp}, {Axis::pp}) == ProcessGroup{4, 1, 1, 1, 2});
-  // 8 stages of 2 ranks: the neighbours 3 and 4 are on different nodes.
+  // With 8 stages of 2 ranks, the neighbours 3 and 4 are on different nodes.
   const RankGrid deep = dense_grid({.tp = 2, .pp = 8, .gpus_per_node = 8, .order = layout.order});
   CHECK(stage_pair(deep, 2, 3) == ProcessGroup{2, 2, 2, 1, 2});
   CHECK(stage_pair(deep, 3, 4) == ProcessGroup{2, 1, 1, 1, 2});
@@ -130,7 +130,7 @@ TEST_CASE("layout: Colossal-AI's order puts pipeline neighbours in one node") {
 }
 
 TEST_CASE("layout: experts with another tensor size extend over the dense layers' tensor ranks") {
-  // Megatron-LM, tp 2 and etp 1: the ranks of 32 experts are 16 pairs.
+  // As in Megatron-LM with tp 2 and etp 1, the ranks of 32 experts are 16 pairs of tensor ranks.
   const ParallelLayout layout{.tp = 2, .ep = 32, .dp = 48, .pp = 3, .gpus_per_node = 8, .etp = 1};
   CHECK(layout.expert_replicas() == 3);
   const RankGrid experts = expert_grid(layout);
@@ -139,7 +139,8 @@ TEST_CASE("layout: experts with another tensor size extend over the dense layers
   CHECK(group(experts, {Axis::dp}) == ProcessGroup{3, 1, 1, 4, 8});
 }
 
-// 4 stages of 8 ranks, twice: a stage is one node of 8 GPUs, and its replicas are on two nodes.
+// Two replicas of 4 stages of 8 ranks. A stage is one node of 8 GPUs, so its replicas are on two
+// nodes.
 TEST_CASE("layout: in one mesh stages are arranged around the ranks of experts") {
   const ParallelLayout layout{
       .ep = 8, .dp = 16, .pp = 4, .gpus_per_node = 8, .order = parse_order("tp-cp-ep-pp-dp", {})};

@@ -65,7 +65,7 @@ Slots interleaved(const Pipeline& pipeline, int ahead) {
   return slots;
 }
 
-// Returns `warm_up` forward slots, then repeatedly B, the W of `lag` micro batches earlier, and one
+// Returns `warm_up` forward slots, then repeats B, the W of the micro batch `lag` earlier, and one
 // forward slot.
 Slots zero_bubble(int micro_batches, int warm_up, int lag) {
   Slots slots;
@@ -83,7 +83,8 @@ Slots zero_bubble(int micro_batches, int warm_up, int lag) {
   return slots;
 }
 
-// Counts micro batches per kind and chunk, and leaves out those beyond the last.
+// Builds the slots of a stage. It counts micro batches per kind and chunk, and leaves out those
+// beyond the last.
 class VeeStage {
  public:
   explicit VeeStage(int micro_batches) : micro_batches_(micro_batches) {}
@@ -113,7 +114,8 @@ class VeeStage {
 };
 
 Slots vee(const Pipeline& pipeline, int stage) {
-  // The order is that of a longer pipeline, without the micro batches that do not exist.
+  // The order is the one of a longer pipeline; micro batches that this pipeline does not have are
+  // left out.
   const int full = std::max(pipeline.micro_batches, 2 * pipeline.stages - 1);
   VeeStage out(pipeline.micro_batches);
   for (int i = 0; i < 2 * (pipeline.stages - stage) - 1; ++i) out.forward(0);

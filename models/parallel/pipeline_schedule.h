@@ -49,7 +49,7 @@ struct Pipeline {
   int chunks = 1;  // per stage: 1; any for interleaved; 2 for zbv
   int micro_batches = 1;
 
-  // Convert between a chunk of a stage and its position in the order of a forward pass.
+  // Convert between a stage's chunk and the position of this chunk in a forward pass.
   int position(int stage, int chunk) const;
   int stage_at(int position) const;
   int chunk_at(int position) const;
@@ -74,8 +74,8 @@ inline constexpr int max_chunks = 256;
 std::vector<PipelineSlot> stage_slots(const Pipeline& pipeline, int stage);
 std::vector<std::vector<PipelineSlot>> pipeline_slots(const Pipeline& pipeline);
 
-// Returns the pipeline with fewer micro batches, but with the same peak of kept micro batches: 1F1B
-// warms up within two turns of p micro batches, and later turns are equal.
+// Returns the pipeline with fewer micro batches but the same peak of kept micro batches: 1F1B warms
+// up within two turns of p micro batches, and later turns are equal.
 Pipeline shortest_alike(const Pipeline& pipeline);
 
 // Returns the peak that a stage keeps for later backward passes. A micro batch weighs held[chunk]

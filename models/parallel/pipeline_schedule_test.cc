@@ -58,7 +58,8 @@ TEST_CASE("pipeline: orders as printed by the papers and programs") {
   CHECK(text_of(stage_slots({one_f_one_b, 4, 1, 6}, 0)) ==
         "F0a F1a F2a F3a B0a F4a B1a F5a B2a B3a B4a B5a");
   CHECK(text_of(stage_slots({one_f_one_b, 4, 1, 3}, 3)) == "F0a B0a F1a B1a F2a B2a");
-  // Megatron-LM, pp 2, 2 chunks, 4 micro batches: 4 and 2 forward slots before the steady state.
+  // As in Megatron-LM with pp 2, 2 chunks and 4 micro batches: the stages begin with 4 and 2
+  // forward slots.
   CHECK(text_of(stage_slots({interleaved, 2, 2, 4}, 0)) ==
         "F0a F1a F0b F1b F2a B0b F3a B1b F2b B0a F3b B1a B2b B3b B2a B3a");
   CHECK(text_of(stage_slots({interleaved, 2, 2, 4}, 1)) ==
@@ -119,12 +120,13 @@ TEST_CASE("pipeline: micro batches in flight follow the closed forms") {
         for (const int v : {2, 3, 6}) {
           const int chunks = in_flight({interleaved, p, v, m}, r);
           CHECK(chunks == 2 * (p - r - 1) + (v - 1) * p + 1);
-          // Korthikanti et al. 2022: p (1 + (p - 1) / (p v)) micro batches of 1 / v of the stage.
+          // The first stage keeps p (1 + (p - 1) / (p v)) micro batches of 1 / v of the stage
+          // (Korthikanti et al. 2022).
           if (r == 0)
             CHECK(chunks / static_cast<double>(v) == Approx(p * (1 + (p - 1.) / (p * v))));
         }
-        // Qi et al. 2024, table 2 (stages counted from 1 there): p - r whole micro batches and r
-        // that await their weight gradient; 2 (p - r) - 1 and 2 r.
+        // Qi et al. 2024, table 2 (stages counted from 1 there). In zb1p a stage keeps p - r whole
+        // micro batches and r that await their weight gradient, in zb2p 2 (p - r) - 1 and 2 r.
         const double whole[] = {1};
         const double none[] = {0};
         const auto h1 = stage_slots({zb1p, p, 1, m}, r);
@@ -133,7 +135,8 @@ TEST_CASE("pipeline: micro batches in flight follow the closed forms") {
         const auto h2 = stage_slots({zb2p, p, 1, m}, r);
         CHECK(peak_held(h2, whole, none) == 2 * (p - r) - 1);
         CHECK(peak_held(h2, whole, whole) == 2 * p - 1);
-        // Two chunks of half a stage: p micro batches as in 1f1b, the same number on every stage.
+        // A zbv stage has two chunks of half a stage and keeps p micro batches, as 1f1b does, on
+        // every stage.
         CHECK(in_flight({zbv, p, 2, m}, r) == 2 * p);
       }
   CHECK(in_flight({one_f_one_b, 8, 1, 3}, 0) == 3);  // there are only 3
@@ -159,8 +162,8 @@ TEST_CASE("pipeline: kept activations are weighted by chunk") {
   const auto slots = stage_slots({PipelineSchedule::interleaved, 2, 2, 4}, 0);
   const double first_only[] = {1, 0};
   const double second_only[] = {0, 1};
-  // F0a F1a F0b F1b F2a B0b F3a: before its first backward slot, the first chunk has four forward
-  // slots, the second two.
+  // Before its first backward slot, the first chunk has four forward slots and the second two: F0a
+  // F1a F0b F1b F2a B0b F3a.
   CHECK(peak_held(slots, first_only, first_only) == 4);
   CHECK(peak_held(slots, second_only, second_only) == 2);
 }

@@ -88,7 +88,7 @@ class Replay {
            static_cast<std::size_t>(micro_batch);
   }
 
-  // Returns the arrival of the slot's input, or `never` if it is not known yet.
+  // Returns the arrival time of the slot's input, or `never` if it is not known yet.
   Picoseconds arrival(const PipelineSlot& slot, int position) const {
     switch (slot.kind) {
       case SlotKind::forward:
@@ -176,7 +176,7 @@ class Replay {
   std::vector<int> runnable_;
 };
 
-// Numbers of turns, of as many micro batches as stages, in the search for a repetition.
+// Constants of the search for a repetition, in turns. A turn has as many micro batches as stages.
 constexpr int reach = 4;  // turns that a start depends on, and one more
 constexpr int most_period = 2, last_turns = 2;
 constexpr int least_turns = 10;
@@ -187,7 +187,8 @@ struct Repetition {
   Duration later;
 };
 
-// Finds a repetition in the turns before the last ones, which may lack forward slots.
+// Finds a repetition in the turns before the last ones, which are left out since they may lack
+// forward slots.
 class Steady {
  public:
   Steady(const Pipeline& pipeline, const PipelineTime& time) : pipeline_(pipeline), time_(time) {}

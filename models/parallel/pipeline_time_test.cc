@@ -44,7 +44,8 @@ std::vector<ChunkTimes> random_times(const Pipeline& pipeline, std::mt19937& ran
   return times;
 }
 
-// A plain implementation of the same rules: every slot's end is relaxed until nothing changes.
+// A plain implementation of the same rules: the ends of all slots are recomputed until nothing
+// changes.
 std::vector<std::vector<SlotTime>> relaxed(const Pipeline& pipeline,
                                            const std::vector<ChunkTimes>& times,
                                            Transfers transfers) {
@@ -215,13 +216,13 @@ TEST_CASE("pipeline time: gradients of late stages are complete first") {
   const PipelineTime time =
       pipeline_time(pipeline, even_times(pipeline, 1, 1, 1), Transfers::overlapped);
   for (std::size_t r = 0; r < 4; ++r) {
-    // In the cool-down, stage r ends r backward passes before the makespan; earlier stages run
-    // them.
+    // In the cool-down, only earlier stages still run backward passes: stage r ends r passes before
+    // the makespan.
     CHECK(time.stages[r].last_gradient[0].end.ps() == time.makespan.ps() - 2 * static_cast<int>(r));
     CHECK(time.stages[r].last_gradient[0].start.ps() ==
           time.stages[r].last_gradient[0].end.ps() - 2);
   }
-  // Among the chunks of a stage, the last of the model is first.
+  // The last chunk in the order of the model has its gradients complete first.
   const Pipeline chunked{interleaved, 4, 3, 8};
   const PipelineTime chunks =
       pipeline_time(chunked, even_times(chunked, 3, 3, 3), Transfers::overlapped);
@@ -247,7 +248,8 @@ TEST_CASE("pipeline time: a step of 16 stages, 6 chunks and 1,536 micro batches"
   const Pipeline pipeline{interleaved, 16, 6, 1536};
   const PipelineTime time =
       pipeline_time(pipeline, even_times(pipeline, 60, 60, 60, 1), Transfers::overlapped);
-  // Idle time (p - 1) / v, and the transfers of the first micro batch forward and back.
+  // The bound adds the idle time (p - 1) / v, and the transfers of the first micro batch forward
+  // and back.
   CHECK(time.makespan.ps() >= 1536 * 180 + 15 * 180 / 6 + 2 * 15);
   CHECK(time.makespan.ps() <= 1536 * 180 + 15 * 180 / 6 + 2 * 96 * 2);
 }

@@ -19,18 +19,19 @@
 namespace lambcast::parallel {
 
 struct RankParameters {
-  // Divided over tensor-parallel ranks; gradients are summed over dp and cp.
+  // Parameters that are divided over tensor-parallel ranks; their gradients are summed over dp and
+  // cp.
   double divided = 0;
-  // The same on all tensor-parallel ranks. With sequence parallelism each rank uses them for s / t
-  // tokens, and their gradients are summed over tp too.
+  // Parameters that are the same on all tensor-parallel ranks. With sequence parallelism each rank
+  // uses them for s / t tokens, and their gradients are summed over tp too.
   double whole = 0;
   // Parameters of the rank's experts; gradients are summed over the ranks with the same experts.
   double experts = 0;
   // Frozen parameters next to adapters.
   double frozen = 0;
   double quantized = 0;  // the part of `frozen` stored in Adapters::frozen_bits
-  // The tied part of `divided`: embedding and head as one tensor on two stages. The first and last
-  // stage sum its gradients.
+  // The part of `divided` that is tied: embedding and head as one tensor on two stages, the first
+  // and the last, which sum its gradients.
   double tied = 0;
   // The part of `divided` or `frozen` that consists of rows of the vocabulary.
   double vocabulary = 0;
@@ -43,15 +44,15 @@ struct RankParameters {
 // Returns the share of a tensor on one of tp ranks; for the vocabulary it exceeds 1 / tp.
 double tensor_share(TensorSplit split, const ModelShape& shape, int tp);
 
-// Returns the trained elements of the whole model on one tensor rank: those of all stages and
-// expert ranks together, with a tied head counted once. Tensors, sliced or whole, are in proportion
-// to these numbers, for experts and for all others.
+// Returns the trained elements of the whole model on one tensor rank: all stages and expert ranks
+// together, with a tied head counted once. The rank's tensors, sliced or whole, are scaled in
+// proportion to these numbers, separately for experts and for all others.
 RankParameters sliced_parameters(const ModelShape& shape, const ParallelLayout& layout);
 
 // Returns whether the model's head is its embedding, transposed.
 bool has_tied_head(const ModelShape& shape);
 
-// Returns the parameters by position; `contents` are those of split_stages() for the pipeline.
+// Returns the parameters by position. `contents` come from split_stages() for this pipeline.
 // Tensors outside the blocks belong to the first chunk if they are registered before the blocks,
 // else to the last.
 std::vector<RankParameters> rank_parameters(const ModelShape& shape, const ParallelLayout& layout,

@@ -21,7 +21,7 @@ struct StageMemory {
   std::vector<std::pair<std::string_view, Bytes>> parts() const;
 };
 
-// tp and cp of `setting` must be those of the layout.
+// `setting` must have the layout's tp and cp.
 std::vector<StageMemory> memory_by_stage(const ModelShape& shape, const ParallelLayout& layout,
                                          const Pipeline& pipeline,
                                          std::span<const ChunkContent> contents,

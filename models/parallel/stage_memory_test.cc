@@ -61,7 +61,8 @@ TEST_CASE("memory: parts sum to the total, stage by stage") {
     CHECK(sum.value() == Approx(stage.total().value()));
     CHECK(stage.parts().size() == 5);
   }
-  // Later stages keep one micro batch less in flight; the ends hold embedding and head.
+  // Each later stage keeps one micro batch less in flight. The first and last stage hold embedding
+  // and head.
   CHECK(stages[1].activations.kept > stages[2].activations.kept);
   CHECK(stages[0].states.weights > stages[1].states.weights);
 }
@@ -129,8 +130,8 @@ TEST_CASE("memory: schedules as measured by Qi et al., within 10 %") {
 }
 
 TEST_CASE("memory: BigScience's topology search, with one constant for everything not modelled") {
-  // CUDA context, communicators, buckets and allocator overhead: about 10 GB in every run, taken
-  // from the first rows of sets A and C.
+  // One constant for CUDA context, communicators, buckets and allocator overhead: about 10 GB in
+  // every run, taken from the first rows of sets A and C.
   const csv::Table table = published("bigscience.csv");
   REQUIRE(table.rows.size() == 28);
   const auto forecast = [&](std::size_t row) {

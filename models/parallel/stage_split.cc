@@ -24,7 +24,8 @@ std::vector<int> partition_fill(int items, int parts) {
   return firsts;
 }
 
-// Returns the chunks from boundaries between layers, and adds embedding and head to the ends.
+// Returns the chunks between boundaries given as layers. Embedding and head are added to the first
+// and the last chunk.
 std::vector<ChunkContent> chunks_of_layers(const std::vector<int>& firsts) {
   std::vector<ChunkContent> chunks;
   for (std::size_t i = 0; i + 1 < firsts.size(); ++i)
@@ -34,7 +35,7 @@ std::vector<ChunkContent> chunks_of_layers(const std::vector<int>& firsts) {
   return chunks;
 }
 
-// Returns the chunks from boundaries over embedding, layers and head.
+// Returns the chunks between boundaries given as items: the embedding, each layer, the head.
 std::vector<ChunkContent> chunks_of_items(const std::vector<int>& firsts) {
   const int layers = firsts.back() - 2;
   std::vector<ChunkContent> chunks;
@@ -98,8 +99,8 @@ std::vector<int> partition_least_spread(std::span<const double> weights, int par
   const auto heaps = static_cast<std::size_t>(parts);
   if (items <= heaps) return partition_uniform(static_cast<int>(items), parts);
   const std::vector<double> sums = sums_of(weights);
-  // best[j][i]: the first i items in j parts. DeepSpeed also keeps only the best of each, although
-  // the best total spread need not consist of them.
+  // best[j][i]: split of the first i items into j parts with the least spread. As in DeepSpeed,
+  // only the best split of each prefix is extended, which does not always give the best total.
   struct Best {
     double most = std::numeric_limits<double>::infinity();
     double least = std::numeric_limits<double>::infinity();

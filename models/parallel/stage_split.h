@@ -44,8 +44,8 @@ std::vector<ChunkContent> split_stages(SplitMethod method, int layers, int posit
 // neighbours whose total weights are as equal as possible.
 std::vector<ChunkContent> split_by_weight(std::span<const double> weights, int positions);
 
-// Split items into `parts` parts of neighbours. They return the first item of each part, and the
-// end. With fewer items than parts, the last parts are empty.
+// Split items into `parts` parts of neighbours. They return the index of the first item of each
+// part, and the number of items. With fewer items than parts, the last parts are empty.
 //   uniform       counts differ by one at most, the larger first
 //   least_spread  smallest difference between the heaviest and the lightest part; of equal splits
 //                 the one with the smaller later parts. Takes items^2 x parts operations

@@ -32,29 +32,29 @@ constexpr SplitMethod methods[] = {SplitMethod::even, SplitMethod::count_ends, S
 
 TEST_CASE("split: layers as distributed by the programs") {
   CHECK(layers_of(split_stages(SplitMethod::even, 96, 16)) == std::vector<int>(16, 6));
-  // BigScience: 78 layers on 12 stages.
+  // BigScience splits 78 layers over 12 stages.
   std::vector<int> fill(12, 7);
   fill.back() = 1;
   CHECK(layers_of(split_stages(SplitMethod::fill, 78, 12)) == fill);
   CHECK(layers_of(split_stages(SplitMethod::spread, 78, 12)) ==
         std::vector<int>{7, 7, 7, 7, 7, 7, 6, 6, 6, 6, 6, 6});
-  // Llama 3.1 405B on 8 stages of 8 chunks: 2 each, one less at both ends.
+  // Llama 3.1 405B on 8 stages of 8 chunks has 2 layers per chunk, one less at both ends.
   const auto llama = split_stages(SplitMethod::count_ends, 126, 64);
   std::vector<int> counted(64, 2);
   counted.front() = counted.back() = 1;
   CHECK(layers_of(llama) == counted);
-  // DeepSeek-V3 and Kimi K2, 61 layers on 16, 8 and 4 stages (Megatron-Bridge
+  // DeepSeek-V3 and Kimi K2 have 61 layers on 16, 8 or 4 stages (Megatron-Bridge
   // recipes/kimi/kimi_k2.py, map_pp_vp_to_layout).
   for (const auto& [stages, each, last] : {std::tuple(16, 4, 1), {8, 8, 5}, {4, 16, 13}}) {
     std::vector<int> published(static_cast<std::size_t>(stages), each);
     published.back() = last;
     CHECK(layers_of(split_stages(SplitMethod::fill, 61, stages)) == published);
   }
-  // Qwen3-235B, 94 layers on 8 stages of 4 chunks, embedding and loss counted.
+  // Qwen3-235B has 94 layers on 8 stages of 4 chunks; embedding and loss are counted as layers.
   std::vector<int> qwen(32, 3);
   qwen.front() = qwen.back() = 2;
   CHECK(layers_of(split_stages(SplitMethod::count_ends, 94, 32)) == qwen);
-  // Qi et al. 2024, 22 layers: one per chunk, the first chunk has only the embedding.
+  // Qi et al. 2024 split 22 layers: one per chunk, but the first chunk has only the embedding.
   const auto one_each = split_stages(SplitMethod::count_ends, 22, 24);
   CHECK(one_each.front() == ChunkContent{0, 0, true, false});
   CHECK(one_each[1] == ChunkContent{0, 1, false, false});
@@ -92,11 +92,11 @@ TEST_CASE("split: numbers that do not divide are refused in a sentence that stat
 }
 
 TEST_CASE("split: by weight, a heavy embedding reduces the layers of its stage") {
-  // An embedding and a head with the weight of two layers each; 12 layers on 4 stages.
+  // Embedding and head weigh as much as two layers each; there are 12 layers on 4 stages.
   std::vector<double> weights(14, 1.0);
   weights.front() = weights.back() = 2;
   CHECK(layers_of(split_by_weight(weights, 4)) == std::vector<int>{2, 4, 4, 2});
-  // With equal weights the result is `spread`, which distributes the remaining layers.
+  // With equal weights the result equals that of partition_uniform().
   const std::vector<double> alike(80, 1.0);
   CHECK(partition_least_spread(alike, 12) == partition_uniform(80, 12));
 }

@@ -19,7 +19,7 @@
 
 namespace lambcast::parallel {
 
-// Bytes per parameter.
+// Bytes per parameter of each kind of state.
 struct StateBytes {
   double weights = 2;
   double gradients = 2;  // accumulated over micro batches
@@ -40,7 +40,7 @@ struct StateTypes {
   double momentum = 4, variance = 4, master = 4;
 
   bool are_usual() const { return *this == StateTypes{}; }
-  // Returns the bytes per element that an update reads and writes less than with fp32 states.
+  // Returns the bytes per element by which an update's traffic is smaller than with fp32 states.
   double saved_traffic() const { return 2 * (12 - momentum - variance - master); }
   bool operator==(const StateTypes&) const = default;
 };

@@ -6,8 +6,9 @@
 //
 //   b(c) = START + INCREMENT floor(c N / SAMPLES)   for c < SAMPLES, then B
 //
-// A step that begins below a boundary keeps its batch beyond it. The size of micro batches stays,
-// and a step has fewer of them; sums of gradients and updates cost the same as at the full batch.
+// A step that begins below a boundary keeps its batch beyond it. The size of a micro batch is
+// constant, so early steps have fewer micro batches. Gradient reductions and updates cost the same
+// as at the full batch.
 // Source: Megatron-LM, core/num_microbatches_calculator.py
 // (RampupBatchsizeNumMicroBatchesCalculator).
 #pragma once

@@ -9,7 +9,7 @@ using Catch::Matchers::Contains;
 
 const Where where{"", 0, "--rampup-batch-size"};
 
-// Replays Megatron-LM's calculator, which is called before every step.
+// Replays Megatron-LM's calculator step by step.
 std::vector<std::int64_t> replay(const BatchRamp& ramp, std::int64_t full, std::int64_t steps) {
   std::vector<std::int64_t> batches;
   const std::int64_t increments = (full - ramp.start) / ramp.increment;
@@ -32,8 +32,8 @@ TEST_CASE("batch ramp: phases equal the calculator's steps") {
     BatchRamp ramp;
     std::int64_t full;
   };
-  // Boundaries met exactly and passed, increments shorter than a step, samples that increments do
-  // not divide.
+  // Cases: boundaries that are met exactly or passed, increments shorter than a step, and numbers
+  // of samples that the increments do not divide.
   const Row rows[] = {{{16, 16, 640}, 64},  {{16, 16, 1000}, 64}, {{192, 16, 3000}, 2048},
                       {{1, 1, 7}, 8},       {{8, 24, 100}, 32},   {{4, 4, 1}, 16},
                       {{32, 32, 4096}, 96}, {{3, 5, 997}, 48}};
@@ -63,7 +63,7 @@ TEST_CASE("batch ramp: GPT-3's ramp has 95 increments over 5,859,375 samples") {
   CHECK_NOTHROW(check_reaches(ramp, 1536, where));
   const std::vector<BatchPhase> phases = batch_phases(ramp, 1536, 500'000);
   REQUIRE(phases.size() == 96);
-  // 61,677.6 samples of each size: 3,855 steps of 16.
+  // Each batch size lasts for 61,677.6 samples, so the first one has 3,855 steps of 16.
   CHECK(phases.front() == BatchPhase{16, 3855});
   CHECK(phases.back().batch == 1536);
 }

@@ -28,8 +28,9 @@ std::int64_t scheduled(const Curriculum& c, std::int64_t step) {
   return std::min(difficulty - difficulty % c.difficulty_step, c.max_difficulty);
 }
 
-// Returns the last step up to `total` with the same difficulty as `step`. The schedule does not
-// decrease in between: a discrete one changes only at boundaries, others never decrease.
+// Returns the last step up to `total` that has the same difficulty as all steps from `step` on. The
+// schedule does not decrease in between: a discrete one changes only at boundaries, others never
+// decrease.
 std::int64_t last_alike(const Curriculum& c, std::int64_t step, std::int64_t total) {
   if (c.schedule == CurriculumSchedule::fixed_discrete) {
     std::int64_t last = total;

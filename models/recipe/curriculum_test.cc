@@ -61,7 +61,8 @@ TEST_CASE("curriculum: the tutorial's 8 to 1024 over 15000 steps") {
 TEST_CASE("curriculum: rounding can start below the minimum and end after the total") {
   CHECK(seq_len_at(linear(10, 1024, 1000, 8), 1) == 8);
   CHECK(seq_len_at(linear(8, 1024, 1000, 64), 1) == 0);
-  // 1000 is no multiple of 64: 960 until (t / 100) * 936 + 64 >= 1024, t = ceil(102.6) = 103.
+  // 1000 is no multiple of 64. The length is 960 until (t / 100) * 936 + 64 >= 1024, that is t =
+  // ceil(102.6) = 103.
   const Curriculum late = linear(64, 1000, 100, 64);
   CHECK(seq_len_at(late, 100) == 960);
   CHECK(seq_len_at(late, 102) == 960);
@@ -85,7 +86,7 @@ TEST_CASE("curriculum: a square root reaches half of the range in a quarter of t
   Curriculum c = linear(8, 1032, 400, 8);
   c.schedule = CurriculumSchedule::fixed_root;
   c.root_degree = 2;
-  // sqrt(100 / 400) * 1024 + 8 = 520
+  // The length is sqrt(100 / 400) * 1024 + 8 = 520.
   CHECK(seq_len_at(c, 100) == 520);
 }
 

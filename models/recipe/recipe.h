@@ -21,16 +21,16 @@ struct Zero {
   bool reduce_scatter = true;         // buckets are flattened, the rank's share copied back
   std::int64_t bucket = 500'000'000;  // elements
   bool any_optimizer = false;         // accepted although not tested with ZeRO
-  // Limits in stage 3, in elements: weights gathered ahead in one call, largest weights that stay
-  // whole, all weights that are whole at once, and distance to the next use up to which weights are
-  // kept.
+  // Limits in stage 3, in elements: weights gathered ahead in one call; the largest tensor that
+  // stays whole; all weights that are whole at once; the distance to the next use up to which
+  // weights are kept.
   std::int64_t prefetch = 50'000'000, persistent = 100'000, live = 1'000'000'000,
                reuse = 1'000'000'000;
 
   bool operator==(const Zero&) const = default;
 };
 
-// Differences between releases of the engine that runs the optimizer.
+// Differences between releases of the engine that calls the optimizer.
 struct Engine {
   bool checks_every_tensor = true;  // one by one for overflow; else through the norm of all
   bool wraps_bf16_as_fp16 = true;   // without ZeRO; else states are sharded and sums are fp32

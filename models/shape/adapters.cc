@@ -30,8 +30,8 @@ void add_pair(ModelShape& shape, std::size_t group, int layer, const char* produ
   add("B", out, TensorSplit::outputs);
 }
 
-// Changes bytes per token: frozen products keep no input, adapted ones keep a dropout mask of their
-// input and the input after dropout.
+// Changes the bytes per token: frozen products keep no input. Adapted products keep the dropout
+// mask of their input, and the input after dropout.
 void change_activations(Cost& block, const ModelShape& shape) {
   const auto h = static_cast<double>(shape.hidden), f = static_cast<double>(shape.ffn);
   const auto context = static_cast<double>(shape.heads * shape.value_size);
@@ -45,7 +45,8 @@ void change_activations(Cost& block, const ModelShape& shape) {
   block.product_input_bytes = block.whole_product_input_bytes = block.context_bytes = {};
 }
 
-// Experts have no adapters, and as frozen products keep no input.
+// Changes the costs of experts, which have no adapters. Like other frozen products, they keep no
+// input.
 void freeze_experts(Cost& routed) {
   routed.activation_bytes.per_token -= routed.product_input_bytes.per_token;
   routed.whole_activation_bytes.per_token -= routed.whole_product_input_bytes.per_token;

@@ -28,9 +28,9 @@ namespace lambcast {
 
 const std::vector<std::string>& adapter_target_names();
 
-// Returns `shape` with frozen tensors and with adapters in every layer, which have parameter names
-// of their own. Throws Error (usage, at `where`) for models without transformer blocks, for latent
-// attention, and for adapters on a feed-forward of experts.
+// Returns `shape` with frozen tensors and with adapters in every layer. Throws Error (usage, at
+// `where`) for models without transformer blocks, for latent attention, and for adapters on a
+// feed-forward of experts.
 ModelShape with_adapters(ModelShape shape, const Adapters& adapters, const Where& where);
 
 }  // namespace lambcast

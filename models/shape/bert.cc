@@ -78,7 +78,8 @@ void add_heads(ModelShape& shape, bool optimize_pooler, bool pooled) {
   if (pooled) top.linear("cls.seq_relationship", h, 2);
 }
 
-// The pooler and the next-sentence head compute the first token, the word head only masked tokens.
+// Returns the cost outside the blocks. The pooler and the next-sentence head compute the first
+// token, the word head only masked tokens.
 Cost outside_cost(const ModelShape& shape, bool final_norm, double masked) {
   const auto h = static_cast<double>(shape.hidden);
   Cost cost = norm_cost(shape.hidden) + norm_cost(shape.hidden, masked) +

@@ -9,7 +9,7 @@
 //                 one kernel (FlashAttention, Dao et al. 2022)
 //   feed-forward  (2 input + 1 dropout mask) h + 4 f;  gated: 8 f (gate, up, activated, product)
 //   norm          2 h
-// Of these, only weight gradients need the input of queries, keys and values, 2 h, and both inputs
+// Only weight gradients need the input of queries, keys and values, 2 h, and both inputs
 // of the feed-forward, 2 h + 2 f; the projection's input is the context. Kept if every second
 // product is recomputed (products in order, the first kept; torchtitan models/llama3/parallelize,
 // "op"):
@@ -84,8 +84,8 @@ struct FeedForward {
   std::int64_t experts_per_token = 1;
   double tokens = 1;  // per token of the sample
 };
-// Experts are assumed to be evenly loaded, without padding to a capacity and without dropped
-// tokens.
+// Returns the cost of a feed-forward. Experts are assumed to be evenly loaded, without padding to a
+// capacity and without dropped tokens.
 Cost feed_forward_cost(const FeedForward& feed_forward);
 
 // Returns the total cost of the experts that every token visits.
@@ -109,8 +109,8 @@ Cost vocabulary_cost(std::int64_t hidden, std::int64_t vocab, double tokens = 1)
 
 Cost operator+(const Cost& a, const Cost& b);
 
-// Returns the cost for `tokens` tokens as a fixed cost. Tokens attend only within `windows` equal
-// windows.
+// Returns the cost for samples of `tokens` tokens, as a cost that no longer depends on the length.
+// Tokens attend only within `windows` equal windows.
 Cost at_length(const Cost& cost, std::int64_t tokens, std::int64_t windows = 1);
 
 // Read keys that several families share. Each checks the range, and that heads divide the width.

@@ -25,8 +25,8 @@ TEST_CASE("presets are embedded unchanged") {
 }
 
 TEST_CASE("any text can be embedded") {
-  // An empty file, and one with every character that ends or escapes a literal, or exceeds its
-  // length limit (CMakeLists.txt).
+  // One file is empty. The other has every character that ends or escapes a literal, and exceeds a
+  // literal's length limit (CMakeLists.txt).
   REQUIRE(hostile_files().size() == 2);
   CHECK(hostile_files()[0].text.empty());
   const EmbeddedFile hostile = hostile_files()[1];

@@ -1,7 +1,7 @@
 // Blocks of two products with an activation between them, without attention, norms and residuals.
 // Programs that time a single layer (Tutel's helloworld examples) train such a block; its input is
-// data and has no gradient. With `experts` it is a router and that number of blocks. The exchange
-// between GPUs that would carry the input's gradient is counted nevertheless.
+// data and has no gradient. With `experts`, a block is a router with that number of feed-forwards.
+// The exchange of the input's gradient between GPUs is counted nevertheless.
 #include <fmt/format.h>
 
 #include "models/shape/block.h"

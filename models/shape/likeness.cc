@@ -26,8 +26,8 @@ bool repeats(const ModelShape& shape, const Cost& first) {
                      [&](const Cost& block) { return same_flops(block, first); });
 }
 
-// Convolutional nets are alike if the blocks of both are of the same kinds, in any number:
-// ResNet-50 and ResNet-101, but not VGG or the plain blocks of ResNet-34.
+// Returns whether two convolutional nets have blocks of the same kinds, in any numbers: true for
+// ResNet-50 and ResNet-101, false for VGG or the plain blocks of ResNet-34.
 bool same_kinds(const ModelShape& a, const ModelShape& b) {
   const auto has_each = [](const ModelShape& all, const ModelShape& of) {
     return std::ranges::all_of(of.blocks, [&](const Cost& block) {

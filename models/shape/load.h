@@ -17,7 +17,8 @@ struct ModelOverride {
   std::string value;
 };
 
-// Returns the shipped models, in documentation order, and the description of one of them.
+// Return the names of the shipped models in documentation order, and the description of one of
+// them.
 std::vector<std::string> model_presets();
 std::string_view model_preset_text(std::string_view name);
 

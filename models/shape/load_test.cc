@@ -18,7 +18,8 @@ using Catch::Matchers::StartsWith;
 
 namespace {
 
-// A description in the working directory, removed with the test. Test cases may run in parallel.
+// A description in the working directory, which is removed with this object. The name has the
+// process number, since test cases may run in parallel.
 struct File {
   const std::string path = "./load_test_" + std::to_string(getpid()) + ".toml";
   explicit File(const std::string& text) { std::ofstream(path) << text; }
@@ -108,7 +109,7 @@ TEST_CASE("values out of range are refused") {
   refused("mixtral-8x7b", "model.experts", "4096",
           "4096 experts in each of 32 layers are too many (allowed: experts times layers up to "
           "100000)");
-  // A product of 100,000 is allowed, and a GPT counts only its layers with experts.
+  // A product of 100,000 is allowed. A GPT counts only its layers with experts.
   CHECK(with("mixtral-8x7b", {{"model.experts", "3125"}}).experts == 3125);
   CHECK(with("gpt2", {{"model.layers", "40"},
                       {"model.experts", "4096"},
@@ -138,7 +139,7 @@ TEST_CASE("values out of range are refused") {
 }
 
 TEST_CASE("a model beyond 1e15 parameters is refused") {
-  // 10,000 * (4 * 1e12 + 2 * 1e13) = 2.4e17 parameters.
+  // The model would have 10,000 * (4 * 1e12 + 2 * 1e13) = 2.4e17 parameters.
   CHECK_THROWS_WITH(with("gpt2", {{"model.layers", "10000"},
                                   {"model.hidden", "1000000"},
                                   {"model.heads", "1000"},
@@ -169,7 +170,7 @@ TEST_CASE("any model can be described tensor by tensor") {
   CHECK(shape.provenance.kind == Kind::assumed);
   CHECK(shape.provenance.source == file.path);
   CHECK(shape.expert_layers == std::vector<bool>{false, true});
-  // 1000 FLOPs and 4000 bytes are split by elements: 300 + 500 + 200.
+  // 1000 FLOPs and 4000 bytes are split in proportion to elements: 300 + 500 + 200 FLOPs.
   CHECK(block_forward_flops(shape, 0, 0).value() == Approx(300));
   CHECK(block_forward_flops(shape, 1, 0).value() == Approx(500));
   CHECK(outside_forward_flops(shape, 0).value() == Approx(200));
@@ -184,7 +185,7 @@ TEST_CASE("a model described by tensors scales with its length") {
   CHECK(forward_flops(shape, 200).value() == Approx(2000));
 }
 
-// The required keys suffice to load a model, and the reader ignores none of them.
+// A model loads if only the required keys are given, and the reader uses all of them.
 TEST_CASE(
     "required keys of a family are those that it reads, and an error names all missing ones") {
   for (const Family& family : families()) {

@@ -132,7 +132,7 @@ struct Decoder {
                              .heads = shape.heads,
                              .query_width = query_width(),
                              .key_width = key_width()});
-    // Latent attention: keys are as wide as queries; products pass through the latent vectors.
+    // Latent attention has keys as wide as queries; products pass through the latent vectors.
     const auto h = static_cast<double>(shape.hidden);
     const auto q = static_cast<double>(query_width()), v = static_cast<double>(value_width());
     const auto rank_q = static_cast<double>(shape.latent->query_rank);
@@ -175,7 +175,7 @@ struct Decoder {
     return attention() + feed_forward(sparse) + norm_cost(shape.hidden) + norm_cost(shape.hidden);
   }
 
-  // Adds a predicting block: two normed vectors are joined before it, norm and head follow.
+  // Adds a block that predicts a further token, behind a product that joins two normed vectors.
   void predict(std::int64_t depth) const {
     const std::int64_t h = shape.hidden;
     const Scope scope{shape, -1, fmt::format("model.predicted.{}.", depth)};

@@ -115,7 +115,7 @@ TEST_CASE("presets are consistent: unique names, and every block has tensors and
     for (const GroupSize& group : optimizer_groups(shape)) elements += group.elements;
     CHECK(elements == optimized_parameters(shape));
 
-    // The parts sum to the total, and none has zero FLOPs.
+    // The FLOPs of the parts sum to the total, and no block has zero FLOPs.
     double flops = outside_forward_flops(shape, shape.default_seq_len).value();
     CHECK((flops > 0) == outside);
     for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
@@ -136,8 +136,9 @@ TEST_CASE("bert-large has the tensors that DeepSpeed's bing_bert gives to a 1-bi
   CHECK(shape.vocab == 30528);  // 30522 rounded up to a multiple of 8
   const std::vector<GroupSize> groups = optimizer_groups(shape);
   REQUIRE(groups.size() == 3);
-  // no_decay: 24 layers of biases (4 h + f + h) and norms (4 h) = 13,312, embedding norm 2 h, final
-  // norm 2 h, transform bias h and norm 2 h, word bias 30,528, next-sentence bias 2.
+  // The group no_decay has 24 layers of biases (4 h + f + h) and norms (4 h) = 13,312, embedding
+  // norm 2 h, final norm 2 h, transform bias h and norm 2 h, word bias 30,528, next-sentence bias
+  // 2.
   CHECK(groups[0].name == "decay");
   CHECK(groups[0].elements == 334'303'232);
   CHECK(groups[1].name == "no_decay");
@@ -163,8 +164,8 @@ TEST_CASE("DeepSpeed's fused transformer kernel changes the tensors, not the num
 }
 
 TEST_CASE("bert with the original post-norms and vocabulary has Hugging Face's total") {
-  // transformers BertForPreTraining of bert-large-uncased: 336,226,108 parameters in 398 tensors,
-  // of bert-base-uncased 110,106,428 in 206.
+  // BertForPreTraining of transformers has 336,226,108 parameters in 398 tensors for
+  // bert-large-uncased, and 110,106,428 in 206 for bert-base-uncased.
   const std::vector<ModelOverride> original{{"model.pre_layer_norm", "false"},
                                             {"model.vocab_multiple", "1"},
                                             {"model.optimize_pooler", "true"}};
@@ -177,7 +178,8 @@ TEST_CASE("bert with the original post-norms and vocabulary has Hugging Face's t
 }
 
 TEST_CASE("families reproduce published totals of further models") {
-  // Hugging Face's switch-base-N: 0.619, 1.072, 1.979, 7.415, 14.66 B for N = 8, 16, 32, 128, 256.
+  // Hugging Face's switch-base-N have 0.619, 1.072, 1.979, 7.415 and 14.66 B parameters for N = 8,
+  // 16, 32, 128 and 256.
   const auto switch_base = [](const char* experts) {
     return static_cast<double>(parameters(with("switch-base-64", {{"model.experts", experts}})));
   };
@@ -186,34 +188,34 @@ TEST_CASE("families reproduce published totals of further models") {
   CHECK(switch_base("32") == Approx(1.979e9).epsilon(1e-3));
   CHECK(switch_base("128") == Approx(7.415e9).epsilon(1e-3));
   CHECK(switch_base("256") == Approx(14.66e9).epsilon(1e-3));
-  // torchvision: vit_b_16 86,567,656.
+  // torchvision's vit_b_16 has 86,567,656 parameters.
   CHECK(parameters(with("vit-l16", {{"model.layers", "12"},
                                     {"model.hidden", "768"},
                                     {"model.heads", "12"},
                                     {"model.ffn", "3072"}})) == 86'567'656);
-  // Llama 3 8B: 8,030,261,248.
+  // Llama 3 8B has 8,030,261,248 parameters.
   CHECK(parameters(with("llama2-7b", {{"model.kv_heads", "8"},
                                       {"model.ffn", "14336"},
                                       {"model.vocab", "128256"}})) == 8'030'261'248);
-  // Hugging Face t5-small: 60,506,624.
+  // Hugging Face's t5-small has 60,506,624 parameters.
   CHECK(parameters(with("t5-large", {{"model.encoder_layers", "6"},
                                      {"model.decoder_layers", "6"},
                                      {"model.hidden", "512"},
                                      {"model.heads", "8"},
                                      {"model.ffn", "2048"}})) == 60'506'624);
-  // Hugging Face google/t5-v1_1-large: 783,150,080, with an untied head.
+  // Hugging Face's google/t5-v1_1-large has 783,150,080 parameters, with an untied head.
   CHECK(parameters(with("t5-large", {{"model.ffn", "2816"}, {"model.gated", "true"}})) ==
         783'150'080 - 32'128 * 1024);
 }
 
 TEST_CASE("active parameters include only visited experts") {
-  // Jiang et al. 2024: 13 B of 47 B. 46,702,792,704 - 32 * 6 * 3 * 4096 * 14336.
+  // Jiang et al. 2024 state 13 B active of 47 B: 46,702,792,704 - 32 * 6 * 3 * 4096 * 14336.
   const ModelShape mixtral = load_model("mixtral-8x7b");
   CHECK(active_parameters(mixtral) == 12'879'925'248);
   CHECK(active_parameters(mixtral) ==
         parameters(mixtral) - std::int64_t{32} * 6 * 3 * 4096 * 14336);
-  // With one of 64 experts, it is a dense T5 with routers: 12 sparse layers without 63 experts of 2
-  // h f.
+  // With one of 64 experts active, the model is a dense T5 with routers: its 12 sparse layers lose
+  // 63 experts of 2 h f.
   const ModelShape sparse = load_model("switch-base-64");
   CHECK(active_parameters(sparse) == parameters(sparse) - std::int64_t{12} * 63 * 2 * 768 * 3072);
   CHECK(active_parameters(load_model("gpt2")) == 124'439'808);
@@ -238,17 +240,17 @@ TEST_CASE(
 }
 
 TEST_CASE("latent attention passes through vectors of its ranks") {
-  // DeepSeek-V3 per token: 2 (7168 1536 + 1536 128 192 + 7168 576 + 512 128 256 + 16384 7168)
-  // FLOPs, and 2 128 (192 + 128) per pair.
+  // DeepSeek-V3 has per token 2 (7168 1536 + 1536 128 192 + 7168 576 + 512 128 256 + 16384 7168)
+  // FLOPs, and 2 128 (192 + 128) per pair of tokens.
   const ModelShape shape = load_model("deepseek-v3");
   const Cost& dense = shape.blocks.front();
   CHECK(dense.forward_flops.per_token_pair == 2 * 128 * 320);
   CHECK(dense.forward_flops.per_token ==
         2.0 * (7168 * 1536 + 1536 * 24576 + 7168 * 576 + 512 * 32768 + 16384.0 * 7168) +
             6.0 * 7168 * 18432);
-  // Kept per token at 2 bytes: the inputs of both norms and both halves; both latent vectors,
-  // before and after their norms; queries, keys of the same width, values and context; four values
-  // of the feed-forward.
+  // A block keeps per token, at 2 bytes: the inputs of both norms and of both halves; both latent
+  // vectors, before and after their norms; queries, keys of the same width, values and context;
+  // four values of the feed-forward.
   const double whole = 2 * (4 * 7168. + 2 * (1536 + 512));
   CHECK(shape.blocks[0].whole_activation_bytes.per_token == whole);
   CHECK(shape.blocks[0].activation_bytes.per_token ==
@@ -268,10 +270,12 @@ TEST_CASE("a Swin pyramid doubles its width where it quarters its tokens, and at
   CHECK(last.heads == 32);
   CHECK(last.tokens == 6 * 6);
   CHECK(last.windows == 1);  // the image is smaller than a window
-  // First stage with M tokens per window: 2 M (3 h^2 + h^2 + 8 h^2), and 4 h M per token.
+  // A block of the first stage, with M tokens per window, has 2 M (3 h^2 + h^2 + 8 h^2) FLOPs, and
+  // 4 h M per token for attention.
   CHECK(shape.blocks.front().forward_flops.fixed == 2304.0 * (24 * 128 * 128 + 4 * 128 * 144));
-  // Outside the blocks: patches of 48 values; merging four tokens into one of twice the width, 4 M
-  // h^2, whose norm and product keep 2 h each at 2 bytes; the last norm, and one token's classes.
+  // Outside the blocks there are patches of 48 values; the merging of four tokens into one of twice
+  // the width (4 M h^2), whose norm and product keep 2 h values each, at 2 bytes; the last norm;
+  // and the classes of one token.
   double merged = 0, kept = 0;
   for (const auto& [tokens, h] : {std::pair{24. * 24, 256.}, {12. * 12, 512.}, {6. * 6, 1024.}}) {
     merged += 4 * tokens * h * h;

@@ -12,8 +12,8 @@ namespace {
 
 std::int64_t halved(std::int64_t size) { return (size + 1) / 2; }
 
-// Adds a convolution without bias and a batch norm. The norm's input is kept; the convolution's
-// input is counted where it is produced.
+// Adds a convolution without bias and a batch norm. The kept tensor is the norm's input; the
+// convolution's input is counted with the layer that produces it.
 void add_conv(const Scope& scope, Cost& cost, std::string_view conv, std::string_view norm,
               Convolution of) {
   of.norm = true;
@@ -26,7 +26,7 @@ void add_conv(const Scope& scope, Cost& cost, std::string_view conv, std::string
   scope.shape.convolutions.push_back(of);
 }
 
-// Adds the output of a ReLU.
+// Adds the kept output of a ReLU.
 void keep(Cost& cost, std::int64_t channels, std::int64_t size) {
   cost.activation_bytes.fixed += 2 * static_cast<double>(channels * size * size);
 }

@@ -77,12 +77,12 @@ struct Cost {
   // Additional bytes if attention is not a single kernel: its scores, the scores after dropout, and
   // the mask. Tensor parallelism divides all of them.
   PerSample score_bytes = {};
-  // The part of the activations that tensor parallelism leaves whole on every rank (10 s h of a GPT
-  // block: inputs of norms and matrices, dropout masks), unless sequence parallelism divides it
-  // too.
+  // The part of the activations that tensor parallelism leaves whole on every rank: inputs of norms
+  // and matrices, and dropout masks (10 s h of a GPT block). Sequence parallelism divides it too.
   PerSample whole_activation_bytes = {};
-  // Inputs of products that only a weight gradient needs, and their whole part. They have fewer
-  // bits if the products do, and are not kept for frozen weights.
+  // Inputs of products that are kept only for weight gradients, and the part of them that tensor
+  // parallelism leaves whole. They have fewer bits if the products do, and are not kept for frozen
+  // weights.
   PerSample product_input_bytes = {};
   PerSample whole_product_input_bytes = {};
   PerSample attention_bytes = {};  // queries, keys, values and context
@@ -94,8 +94,8 @@ struct Cost {
   PerSample matrix_operand_bytes = {};
   PerSample whole_matrix_operand_bytes = {};  // their part that tensor parallelism leaves whole
   // Bytes kept if every second matrix product and all element-wise kernels are recomputed: the
-  // block's input, and the outputs of attention and of the kept products. The second number is
-  // their part that tensor parallelism leaves whole.
+  // block's input, and the outputs of attention and of the kept products. The second number is the
+  // part that tensor parallelism leaves whole.
   PerSample alternate_bytes = {};
   PerSample alternate_whole_bytes = {};
 };
@@ -177,8 +177,8 @@ struct ModelShape {
   double head_share = 1;
   // Whether there are dropout masks after the embedding and in the blocks.
   bool dropout = false;
-  // Attention runs in one kernel (FlashAttention) if a forecast does not choose one, for instance
-  // if the whole model was timed (models/training/price/passage.h).
+  // If a forecast does not choose an attention kernel (for instance if the whole model was timed,
+  // models/training/price/passage.h), attention runs in one kernel (FlashAttention).
   bool flash_attention = false;
   // Mixture of experts: each token visits `experts_per_token` of `experts`. 0: dense.
   std::int64_t experts = 0;
@@ -209,7 +209,8 @@ struct ModelShape {
   std::vector<std::string> groups;
   std::vector<Tensor> tensors;  // in registration order
   std::vector<Cost> blocks;     // one per layer
-  // The part of `blocks` due to the routed experts, if all are visited equally; empty: no experts.
+  // The part of `blocks` that comes from routed experts, if all are visited equally. Empty: no
+  // experts.
   std::vector<Cost> routed;
   // Embedding, stem and head. In token models its FLOPs are those of the head, after the last
   // block.

@@ -26,8 +26,9 @@ double elements(const ModelShape& shape, const std::string& part) {
 }  // namespace
 
 TEST_CASE("gpt FLOPs follow Narayanan et al. 2021") {
-  // Per step and sample: 96 s L h^2 (1 + s/6h + V/16Lh) with recomputation, which repeats the
-  // blocks' forward pass but not the head's; without recomputation 72 s L h^2 (1 + s/6h) + 6 s h V.
+  // Published FLOPs per step and sample: 96 s L h^2 (1 + s/6h + V/16Lh) with recomputation, which
+  // repeats the blocks' forward pass but not the head's. Without recomputation they are 72 s L h^2
+  // (1 + s/6h) + 6 s h V.
   for (const char* name : {"gpt2", "gpt2-xl", "gpt3-175b", "megatron-8.3b"}) {
     const ModelShape shape = load_model(name);
     const auto L = static_cast<double>(shape.layers);
@@ -45,7 +46,7 @@ TEST_CASE("gpt FLOPs follow Narayanan et al. 2021") {
 }
 
 TEST_CASE("image FLOPs are twice the published multiply-adds") {
-  // torchvision's GFLOPS, which count a multiply-add once.
+  // GFLOPS printed by torchvision, which count a multiply-add once.
   constexpr std::pair<const char*, double> published[] = {
       {"resnet18", 1.814},   {"resnet34", 3.664}, {"resnet50", 4.089}, {"resnet101", 7.801},
       {"resnet152", 11.514}, {"vgg16", 15.47},    {"vgg19", 19.632},   {"vit-l16", 61.55}};
@@ -56,7 +57,7 @@ TEST_CASE("image FLOPs are twice the published multiply-adds") {
 }
 
 TEST_CASE("a token uses each matrix once: 2 FLOPs per element") {
-  // In addition 4 s h per block for scores and context.
+  // Scores and context add 4 s h per block.
   const double s = 1000;
   const ModelShape llama = load_model("llama2-70b");
   const double dense = elements(llama, "_proj.") + elements(llama, "lm_head");
@@ -70,22 +71,23 @@ TEST_CASE("a token uses each matrix once: 2 FLOPs per element") {
 }
 
 TEST_CASE("bert's heads compute only the tokens that they need") {
-  // bert-large, 15 % masked: per token 24 L h^2 + 0.15 (2 h^2 + 2 h V), per pair 4 L h, per sample
-  // pooler and next sentence 2 h^2 + 4 h.
+  // bert-large with 15 % of the tokens masked has, per token, 24 L h^2 + 0.15 (2 h^2 + 2 h V); per
+  // pair of tokens 4 L h; per sample 2 h^2 + 4 h for pooler and next sentence.
   const ModelShape shape = load_model("bert-large");
   const double h = 1024, s = 128;
   const double blocks = s * 24 * 24 * h * h + s * s * 24 * 4 * h;
   const double heads = 0.15 * s * (2 * h * h + 2 * h * 30528) + 2 * h * h + 4 * h;
   CHECK(forward_flops(shape, 128).value() == Approx(blocks + heads).epsilon(1e-12));
-  // With the head on every token, the model costs 0.85 of a head more.
+  // With the head on every token, the model computes the head for the other 85 % of tokens too.
   const ModelShape all = with("bert-large", {{"model.masked_fraction", "1.0"}});
   CHECK((forward_flops(all, 128) - forward_flops(shape, 128)).value() ==
         Approx(0.85 * s * (2 * h * h + 2 * h * 30528)).epsilon(1e-9));
 }
 
 TEST_CASE("t5's decoder has 114 tokens for 512 of the encoder") {
-  // At h = inner = 1024: keys and values of cross-attention are computed for the encoder's 512
-  // tokens, all else in the decoder for 114; scores for 512^2, 114^2 and 114 * 512 pairs.
+  // With h = inner = 1024, the decoder computes keys and values of cross-attention for the
+  // encoder's 512 tokens, and everything else for its own 114. Scores are computed for 512^2, 114^2
+  // and 114 * 512 pairs.
   const ModelShape shape = load_model("t5-large");
   const double h2 = 1024.0 * 1024, ff = 1024.0 * 4096, s = 512, t = 114;
   const double encoder = s * 2 * (4 * h2 + 2 * ff) + 4 * 1024 * s * s;
@@ -99,7 +101,7 @@ TEST_CASE("t5's decoder has 114 tokens for 512 of the encoder") {
 }
 
 TEST_CASE("a switch layer costs its dense layer and the router") {
-  // Top-1: one expert per token, and 2 h E FLOPs for the router.
+  // A token visits one expert (top-1), and the router has 2 h E FLOPs.
   const ModelShape shape = load_model("switch-base-64");
   const double router = 512 * 2.0 * 768 * 64;
   CHECK((block_forward_flops(shape, 1, 512) - block_forward_flops(shape, 2, 512)).value() ==
@@ -109,8 +111,8 @@ TEST_CASE("a switch layer costs its dense layer and the router") {
 }
 
 TEST_CASE("activations follow Korthikanti et al. 2022") {
-  // Per block s h (34 + 5 a s / h); outside the blocks of a GPT: embedding mask s h, final norm 2 s
-  // h, head input 2 s h, logits 4 s V.
+  // A block keeps s h (34 + 5 a s / h). Outside the blocks, a GPT keeps the embedding mask s h, the
+  // final norm 2 s h, the head input 2 s h and logits 4 s V.
   const ModelShape shape = load_model("gpt3-175b");
   const double h = 12288, a = 96, s = 2048, V = 50257, L = 96;
   const double closed = L * s * h * (34 + 5 * a * s / h) + s * h * (1 + 2 + 2) + 4 * s * V;
@@ -129,11 +131,11 @@ TEST_CASE("flash attention keeps no scores, dropout keeps masks") {
   const Bytes kept = activation_bytes(load_model("gpt2"), 1, 1024, true);
   const Bytes flash = activation_bytes(load_model("gpt2"), 1, 1024, false);
   CHECK((kept - flash).value() == Approx(12.0 * 5 * 12 * 1024 * 1024));  // L 5 a s^2
-  // Without dropout: 3 a s^2 and two masks of s h per block, and one mask outside.
+  // Without dropout, 3 a s^2 and two masks of s h are saved per block, and one mask outside.
   const Bytes dry = activation_bytes(with("gpt2", {{"model.dropout", "false"}}), 1, 1024, true);
   CHECK((kept - dry).value() ==
         Approx(12.0 * (3 * 12 * 1024 * 1024 + 2 * 1024 * 768) + 1024 * 768));
-  // The same for 196 patches and a class token.
+  // ViT saves the same masks for 196 patches and a class token.
   const auto vit = [](const char* dropout) {
     return activation_bytes(with("vit-l16", {{"model.dropout", dropout}}), 1, 0, false).value();
   };
@@ -143,8 +145,9 @@ TEST_CASE("flash attention keeps no scores, dropout keeps masks") {
 }
 
 TEST_CASE("gated feed-forwards and grouped heads keep their outputs") {
-  // llama2-70b block, s tokens, k = 1024 of 8 heads: norms 4 h, attention 2 h + 4 h + 4 k,
-  // feed-forward 2 h + 8 f; outside norm 2 h, head input 2 h, logits 4 V.
+  // A block of llama2-70b keeps, per token and with k = 1024 of 8 key heads: norms 4 h, attention 2
+  // h + 4 h + 4 k, feed-forward 2 h + 8 f. Outside the blocks: norm 2 h, head input 2 h, logits 4
+  // V.
   const ModelShape shape = load_model("llama2-70b");
   const double h = 8192, k = 1024, f = 28672, V = 32000, s = 4096;
   const double block = 4 * h + 6 * h + 4 * k + 2 * h + 8 * f;
@@ -208,7 +211,7 @@ TEST_CASE("costs grow with the sequence") {
 }
 
 TEST_CASE("tensor parallelism divides all of a block but 6 h elements, and 24 of 34 s h bytes") {
-  // Shoeybi et al. 2019; Korthikanti et al. 2022, equation 2: 10 + 24 / t.
+  // 10 + 24 / t of 34 bytes: Shoeybi et al. 2019; Korthikanti et al. 2022, equation 2.
   const ModelShape gpt = load_model("gpt3-175b");
   const auto h = static_cast<double>(gpt.hidden);
   double divided = 0;
@@ -221,19 +224,20 @@ TEST_CASE("tensor parallelism divides all of a block but 6 h elements, and 24 of
   CHECK(whole == 6 * h);
   CHECK(gpt.blocks[0].whole_activation_bytes.per_token == 10 * h);
   CHECK(gpt.blocks[0].activation_bytes.per_token == 34 * h);
-  // Outside the blocks: masks, last norm and head input are whole, logits are divided.
+  // Outside the blocks, masks, last norm and head input are whole, and logits are divided.
   CHECK(gpt.outside.whole_activation_bytes.per_token == 5 * h);
   CHECK(gpt.embedding_activation_bytes.per_token == h);
   CHECK(load_model("gpt3-175b", std::vector<ModelOverride>{{"model.dropout", "false"}})
             .embedding_activation_bytes.per_token == 0);
-  // Source: Qi et al. 2024, table 1.
+  // 32 h is the number of Qi et al. 2024, table 1.
   CHECK(gpt.blocks[0].matrix_operand_bytes.per_token == 32 * h);
-  // The inputs of the first products and the output gradients of the last are whole.
+  // Tensor parallelism leaves the inputs of the first products and the output gradients of the last
+  // ones whole.
   CHECK(gpt.blocks[0].whole_matrix_operand_bytes.per_token == 2 * 4 * h);
-  // The same, for each expert that a token visits.
+  // In a model of experts, this applies to each expert that a token visits.
   CHECK(load_model("mixtral-8x7b").blocks[0].whole_matrix_operand_bytes.per_token ==
         (1 + 2) * 4 * 4096.);
-  // The whole part is at most the total.
+  // In every model, the whole part is at most the total.
   for (const std::string& name : model_presets())
     for (const Cost& block : load_model(name).blocks) {
       INFO(name);
@@ -263,8 +267,8 @@ TEST_CASE("tensor parallelism divides the matrices of blocks in every family tha
   }
 }
 
-// Rank 16 on Llama 2 70B's attention: 16 x (8,192 + 10,240 + 2 x 8,192) x 80; NVIDIA NeMo prints
-// 44.6 M trainable parameters.
+// Adapters of rank 16 on Llama 2 70B's attention have 16 x (8,192 + 10,240 + 2 x 8,192) x 80
+// elements; NVIDIA NeMo prints 44.6 M trainable parameters.
 TEST_CASE("adapters: only they are trained, next to frozen products") {
   const ModelShape plain = load_model("llama2-70b");
   const ModelShape attention = with_adapters(plain, {.rank = 16}, {});
@@ -274,20 +278,20 @@ TEST_CASE("adapters: only they are trained, next to frozen products") {
   CHECK(parameters(attention) == parameters(plain) + 44'564'480);
   CHECK(optimized_tensor_count(attention) == 80 * 4);
   CHECK(optimizer_groups(attention).size() == 1);
-  // With adapters also on up, including the gate, and on down.
+  // These adapters are also on up, including the gate, and on down.
   const ModelShape all = with_adapters(plain, {16, AdapterTargets::all}, {});
   CHECK(trained_parameters(all) ==
         44'564'480 + 16 * (8192 + 2 * 28672 + 28672 + 8192) * std::int64_t{80});
 
-  // Gradients of weights are a third of training; attention scores still have gradients of both
-  // factors.
+  // Frozen weights save the weight gradients, a third of training. Attention scores still have
+  // gradients of both factors.
   const double forward = forward_flops(plain, 2048).value();
   const double scores = 80 * 4 * 8192. * 2048 * 2048;
   CHECK(training_flops(attention, 2048).value() ==
         Approx(2 * forward + scores + 6. * 2048 * 44'564'480).epsilon(1e-12));
 
-  // Per token: a mask of each adapted input, and the context after dropout. The two inputs of the
-  // frozen feed-forward are not kept.
+  // An adapted block keeps, per token, a mask of each adapted input and the context after dropout.
+  // The two inputs of the frozen feed-forward are not kept.
   const auto kept = [](const ModelShape& shape) {
     return shape.blocks[0].activation_bytes.per_token;
   };

@@ -152,7 +152,7 @@ void build_swin(const Table&, const Table& model, ModelShape& shape) {
   int layer = 0;
   for (std::int64_t s = 1; s <= stages; ++s) {
     const PyramidStage& stage = shape.pyramid[static_cast<std::size_t>(s - 1)];
-    // Registered after the blocks of the previous stage.
+    // The merging layer is registered after the blocks of the previous stage.
     if (s > 1) add_merging({shape, -1, fmt::format("layers.{}.", s - 2)}, stage);
     for (std::int64_t b = 0; b < stage.layers; ++b, ++layer) {
       const bool sparse = s >= sparse_from && b % 2 == 1;

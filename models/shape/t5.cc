@@ -140,7 +140,7 @@ void add_stack(ModelShape& shape, const Stack& stack, std::string_view feed_forw
     shape.expert_layers.push_back(sparse);
     shape.routed.push_back(sparse ? feed_forward_cost_of(shape, stack, true) : Cost{});
   }
-  // In stacks with biases this norm follows the embedding, at the same cost.
+  // Stacks with biases have this norm after the embedding, at the same cost.
   const Scope top{shape, -1, stack.prefix};
   add_norm(top, stack, "final_layer_norm");
   if (stack.positions > 0) top.matrix("embed_positions.weight", stack.positions * shape.hidden);

@@ -76,7 +76,8 @@ class Decoder {
         {model.get_or<std::string>("name", ""), model.get_or<std::string>("flavor", "")});
     if (preset != presets.end()) {
       set("model", preset->second);
-      // The default has no block after the last (models/deepseek_v3, num_mtp_layers).
+      // By default torchtitan's DeepSeek-V3 has no multi-token prediction layer
+      // (models/deepseek_v3, num_mtp_layers).
       if (preset->second == "deepseek-v3") set("model.predicted_layers", "0");
     } else
       job_.findings.push_back(

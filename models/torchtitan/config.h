@@ -32,7 +32,8 @@
 namespace lambcast::torchtitan {
 
 struct Job {
-  // As for flags of the same names; the model is a preset's name, or absent.
+  // Keys and values of a what-if, named like the flags. The model is the name of a preset, or
+  // absent.
   std::vector<std::pair<std::string, std::string>> what_if;
   std::vector<Finding> findings;
   std::vector<LedgerEntry> ledger;  // keys as "training.steps"; unread sections as a whole

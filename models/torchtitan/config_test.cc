@@ -246,7 +246,7 @@ TEST_CASE("torchtitan job: keys that affect the cost and are not applied are nam
              "training.zzzzzzzzzz: unknown key: not applied"));
 }
 
-// Without an applied key the job changes or is refused, or the key has its usual value.
+// Each ledger entry has a line, and a reason unless the key is applied.
 TEST_CASE("torchtitan job: the ledger states the effect of each key") {
   const auto treatment = [](const std::string& text, const std::string& key) {
     for (const LedgerEntry& entry : decode(text, "j").ledger)
@@ -265,8 +265,8 @@ TEST_CASE("torchtitan job: the ledger states the effect of each key") {
   }
 }
 
-// Returns the what-if keys, the findings or the error of the job, with this line replacing the
-// section's own.
+// Returns the what-if keys and findings of a job, or its error, if `line` replaces the section's
+// line of the same key.
 std::string told(std::string text, const std::string& section, const std::string& line) {
   const auto begin = text.find("[" + section + "]\n") + section.size() + 2;
   const auto own = text.find("\n" + line.substr(0, line.find(' ')) + " =", begin);
@@ -320,7 +320,7 @@ TEST_CASE("torchtitan job: each key that the ledger calls applied changes the ru
       {"compile", "components = [\"model\", \"loss\"]", "components = [\"loss\"]"},
       {"compile", "backend = \"inductor\"", "backend = \"eager\""},
       {"optimizer", "name = \"AdamW\"", "name = \"Adam\""}};
-  // A pipeline of experts with selective recomputation, compiled by the older key.
+  // A job with a pipeline, experts and selective recomputation, compiled by the older key.
   std::string all = changed(job, "pipeline_parallel_degree = 1",
                             "pipeline_parallel_degree = 2\nexpert_parallel_degree = 2");
   all = changed(all, "mode = \"full\"", "mode = \"selective\"");
@@ -333,7 +333,7 @@ TEST_CASE("torchtitan job: each key that the ledger calls applied changes the ru
     CHECK(told(in, section, usual) != told(in, section, other));
     tried.insert(section + "." + other.substr(0, other.find(' ')));
   }
-  // A whole section: without it weights are gathered in 16 bits.
+  // Leaving out the whole section changes the run: weights are then gathered in 16 bits.
   const std::string gather = "enable_fsdp_float8_all_gather = true";
   CHECK(decode(changed(job, gather.c_str(), ""), "j").what_if != decode(job, "j").what_if);
   tried.insert("quantize.linear.float8.enable_fsdp_float8_all_gather");

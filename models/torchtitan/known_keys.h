@@ -12,7 +12,8 @@ namespace lambcast::torchtitan {
 
 using Names = std::vector<std::string>;
 
-// Keys by section that are read, or do not affect a step's cost; and sections that are never read.
+// Return the keys of each section that are read or do not affect a step's cost, and the sections
+// that are never read.
 const std::map<std::string, Names>& known_keys();
 const Names& silent_sections();
 
