@@ -50,7 +50,7 @@ TEST_CASE("jobs: jobs that share NICs divide their rate, others are not slowed")
     CHECK(job.together == job.alone);
 }
 
-TEST_CASE("jobs: a job has the interval of a collective alone, unless it waits for another") {
+TEST_CASE("jobs: a job has the interval of a single collective, unless it waits for another") {
   const Cluster cluster = load_cluster("perlmutter-a100", {});
   CollectiveJob job;
   job.size = Bytes(1 << 26);
@@ -85,7 +85,7 @@ TEST_CASE("jobs: a later job slows the earlier one only while both run") {
         Approx(2.4).epsilon(1e-4));
 }
 
-TEST_CASE("jobs: siblings count as that many jobs") {
+TEST_CASE("jobs: each sibling counts as a job") {
   std::vector<CollectiveJob> apart;
   for (int slot = 0; slot < 8; ++slot) apart.push_back(ring(slot));
   CollectiveJob joint = ring(0);

@@ -55,7 +55,7 @@ TEST_CASE("collective rows: an exchange adds up its messages and names each algo
                     Catch::Contains("--algorithm: is not for compressed_allreduce"));
 }
 
-TEST_CASE("collective rows: the time of the flow model stands next to the closed form") {
+TEST_CASE("collective rows: a row has the times of the flow model and of the closed form") {
   const Cluster tree = load_cluster("hgx-h100-ndr", {{"fabric.kind", "fat-tree"},
                                                      {"fabric.nodes_per_leaf", "4"},
                                                      {"fabric.oversubscription", "4.0"}});

@@ -46,7 +46,7 @@ TEST_CASE("fabrics: routes equal those of a search over the whole machine") {
   }
 }
 
-TEST_CASE("fabrics: a full leaf stands for all, at any load of its uplinks") {
+TEST_CASE("fabrics: a full leaf represents all leaves, at any load of its uplinks") {
   const HopLatency hop{Duration(), Duration::microseconds(3), Duration::microseconds(14)};
   const Transport transport{
       {{"simple", hop, hop, 1.0, Bytes(1e18)}}, Duration(), Bandwidth(), 1, Endpoint::gpu};
@@ -282,7 +282,7 @@ TEST_CASE("fabrics: an interpolated time states its uncertainty") {
   CHECK_FALSE(stand_ins("pairwise", {22, 2}, 0, [](const ProcessGroup&) { return true; }));
 }
 
-TEST_CASE("fabrics: if nodes are not alike, none stands for others") {
+TEST_CASE("fabrics: if nodes are not alike, none represents others") {
   const FabricSpec tree = fabric(FabricKind::fat_tree, 4, 2);
   CHECK(nodes_alike(tree, 8) == 4);
   CHECK(nodes_alike(tree, 9) == 4);  // two full leaves and a part of one

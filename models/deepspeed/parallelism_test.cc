@@ -73,7 +73,7 @@ TEST_CASE("parallelism: divisions of sequences and experts become what-if keys")
   CHECK(layout_of(R"("use_data_before_expert_parallelism": true)") == "");
 }
 
-TEST_CASE("parallelism: settings that are not modelled are refused with their place") {
+TEST_CASE("parallelism: unmodelled settings are refused with their place") {
   CHECK_THAT(
       refusal(R"("pipeline": true)"),
       Equals("ds.json:2: pipeline: pipeline parallelism is not read from the file yet: leave it "

@@ -45,7 +45,7 @@ TEST_CASE("attention: a flash kernel computes half of a causal square") {
 
 // For each score, the softmax's backward pass reads the score's gradient and the softmax output and
 // writes a gradient, 2 bytes each.
-TEST_CASE("attention: the softmax that is not fused goes back over each score three times") {
+TEST_CASE("attention: an unfused softmax moves each score three times in the backward pass") {
   const AttentionWork work{1, 32, 32, 128, 1024, 1024, false};
   double bytes = 0;
   for (const AttentionPiece& piece :

@@ -43,7 +43,7 @@ TEST_CASE("block time: experts and latent attention have the model's FLOPs") {
   }
 }
 
-TEST_CASE("block time: fp32 gradients are read and written by products of weights alone") {
+TEST_CASE("block time: only products for weight gradients read and write fp32 gradients") {
   const GpuRates a100 = rates_of("a100-80g");
   BlockWork work = block_22b();
   const auto bytes = [&](const auto& pass) { return bytes_of(pass(work, a100), "up"); };

@@ -24,7 +24,7 @@ BlockWork gpt_block(Fusion fusion) {
   return work;
 }
 
-TEST_CASE("kernels started: eager modules start one for each of their operations") {
+TEST_CASE("kernels started: eager modules start a kernel for each of their operations") {
   const GpuRates a100 = rates_of("a100-80g");
   struct Row {
     const char* name;
@@ -48,7 +48,7 @@ TEST_CASE("kernels started: eager modules start one for each of their operations
   CHECK(starts(block_backward(eager, a100), "scores dropout", a100) == Approx(1));
 }
 
-TEST_CASE("kernels started: a compiled loss is one of each pass") {
+TEST_CASE("kernels started: a compiled loss is one kernel in each pass") {
   const GpuRates a100 = rates_of("a100-80g");
   for (const Fusion fusion : {Fusion::eager, Fusion::fused, Fusion::compiled}) {
     const BlockWork work = gpt_block(fusion);
@@ -61,7 +61,7 @@ TEST_CASE("kernels started: a compiled loss is one of each pass") {
 
 // Each of 40 tokens is sent to two of four experts (80 copies); 90 copies arrive on the rank and
 // are computed.
-TEST_CASE("kernels started: experts sort what came, and activate it as dense layers do") {
+TEST_CASE("kernels started: experts sort arriving copies, and activate like dense layers") {
   const GpuRates a100 = rates_of("a100-80g");
   ExpertWork experts;
   experts.all = experts.local = 4, experts.ffn = 256;
@@ -106,7 +106,7 @@ TEST_CASE("kernels started: experts sort what came, and activate it as dense lay
   CHECK(starts(pieces(Fusion::eager, false), "one-hot weights", a100) == Approx(2 + 3));
 }
 
-TEST_CASE("kernels started: partial attention is joined by some for every block of keys") {
+TEST_CASE("kernels started: partial attention is joined by kernels for every block of keys") {
   const GpuRates a100 = rates_of("a100-80g");
   BlockWork work = gpt_block(Fusion::fused);
   work.attention = AttentionKernel::flash2;

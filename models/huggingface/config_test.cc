@@ -175,7 +175,7 @@ TEST_CASE("config.json: many small experts are described with their own widths")
     CHECK_THAT(text, Contains(line));
 }
 
-TEST_CASE("config.json: what is missing, ill-typed or not modelled is one line with its place") {
+TEST_CASE("config.json: a missing, ill-typed or unmodelled part is one line with its place") {
   const std::pair<std::string, const char*> cases[] = {
       {changed(llama, "\"llama\"", "\"llamma\""),
        "config.json:11: model_type: unknown architecture 'llamma', did you mean 'llama'?"},

@@ -250,7 +250,7 @@ TEST_CASE("Megatron arguments: a model that is neither GPT nor Llama is a decode
   CHECK(shape_of(wide).head_size == 256);
 }
 
-TEST_CASE("Megatron arguments: dropout is off where neither of its two rates is above zero") {
+TEST_CASE("Megatron arguments: dropout is off if neither of its two rates is above zero") {
   const auto model = [](const std::string& rates) {
     std::string script = gpt3;
     return decode(script.replace(script.find("--fp16"), 6, "--fp16 " + rates), "a").model;
@@ -296,7 +296,7 @@ TEST_CASE("Megatron arguments: a script is read for the arguments of its run") {
                     [](const Finding& of) { return of.code == "vocab-size-assumed"; }));
 }
 
-TEST_CASE("Megatron arguments: slips and what is not modelled are one line with its place") {
+TEST_CASE("Megatron arguments: a misspelt or unmodelled argument is one line with its place") {
   const std::pair<std::string, const char*> cases[] = {
       {"--num-layer 3", "args.txt:1: --num-layer: unknown argument, did you mean '--num-layers'?"},
       {"--bf16\n--tensor-model-paralel-size 3", "args.txt:2: --tensor-model-paralel-size"},

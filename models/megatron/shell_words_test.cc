@@ -56,7 +56,7 @@ TEST_CASE("shell words: a script's lists and launches, without its other command
     CHECK(word.branch == (word.text == "--wandb-project" || word.text == "x"));
 }
 
-TEST_CASE("shell words: what cannot be split is an error with its line") {
+TEST_CASE("shell words: text that cannot be split is an error with its line") {
   using Catch::Matchers::Contains;
   CHECK_THROWS_WITH(words("a\n'b"), Contains("args.sh:2: a quote is not closed"));
   CHECK_THROWS_WITH(words("--tp ${TP"), Contains("is not closed"));

@@ -71,7 +71,7 @@ TEST_CASE("optimizers: the phases of a run have all its steps") {
         }
 }
 
-TEST_CASE("optimizers: which are DeepSpeed's own") {
+TEST_CASE("optimizers: those that DeepSpeed implements") {
   std::set<std::string_view> own;
   for (const OptimizerModel* model : optimizer_models())
     if (model->of_deepspeed) own.insert(model->name);
@@ -80,7 +80,7 @@ TEST_CASE("optimizers: which are DeepSpeed's own") {
 }
 
 // Our kernels are launched once for all tensors; updates that need norms have several launches.
-TEST_CASE("optimizers: who launches how many kernels") {
+TEST_CASE("optimizers: number of kernels that each library launches") {
   const auto passes = [](OptimizerType type, StepKind step, Kernels kernels, bool decays = true) {
     return model_of(type).update(step, kernels, decays);
   };

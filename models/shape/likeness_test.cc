@@ -36,7 +36,7 @@ TEST_CASE("likeness: convolutional nets are alike with any number of blocks and 
   CHECK(likeness(model_preset("vgg16"), net) == Likeness::other);
 }
 
-TEST_CASE("likeness: each preset is like no other") {
+TEST_CASE("likeness: no two presets are alike") {
   for (const std::string& a : model_presets())
     for (const std::string& b : model_presets()) {
       INFO(a << ", " << b);

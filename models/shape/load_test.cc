@@ -147,7 +147,7 @@ TEST_CASE("a model beyond 1e15 parameters is refused") {
                     Contains("model: 2.4e+17 parameters are too many (allowed: up to 1e+15)"));
 }
 
-TEST_CASE("experts of the first layer alone are a layer with experts") {
+TEST_CASE("a model with experts in only its first layer has a layer with experts") {
   const File file(small + "experts = 2\nexperts_per_token = 1\n" +
                   tensor("name = \"e\"\nelements = 4\nlayer = 0\nexpert = true\n"));
   CHECK(load_model(file.path).expert_layers == std::vector<bool>{true});

@@ -155,7 +155,7 @@ TEST_CASE("gated feed-forwards and grouped heads keep their outputs") {
         Approx(s * (80 * block + 4 * h + 4 * V)).epsilon(1e-12));
 }
 
-TEST_CASE("resnet50 keeps what convolutions write and ReLUs hand on") {
+TEST_CASE("resnet50 keeps the outputs of convolutions and ReLUs") {
   // With u = 64 * 56^2 = 200,704: convolutions write 55.375 u = 11,113,984 elements (Radosavovic et
   // al. 2020 print 11.1 M activations), ReLUs and the pooling 48.875 u, at 2 bytes; the classifier
   // reads 2048 values and writes 1000 at 4 bytes.
@@ -210,7 +210,7 @@ TEST_CASE("costs grow with the sequence") {
   }
 }
 
-TEST_CASE("tensor parallelism divides all of a block but 6 h elements, and 24 of 34 s h bytes") {
+TEST_CASE("tensor parallelism divides a block except 6 h elements, and 24 of 34 s h bytes") {
   // 10 + 24 / t of 34 bytes: Shoeybi et al. 2019; Korthikanti et al. 2022, equation 2.
   const ModelShape gpt = load_model("gpt3-175b");
   const auto h = static_cast<double>(gpt.hidden);

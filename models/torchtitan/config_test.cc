@@ -171,7 +171,7 @@ TEST_CASE("torchtitan job: flavours that are presets, and experts divided over r
   CHECK_FALSE(what_if(of("deepseek_v3", "16B")).contains("model"));
 }
 
-TEST_CASE("torchtitan job: slips and what is not modelled are one line with its place") {
+TEST_CASE("torchtitan job: a misspelt or unmodelled key is one line with its place") {
   std::string many = "[model]\n";
   for (int i = 0; i < 100'000; ++i) many += "frobnicate_" + std::to_string(i) + " = 1\n";
   const std::pair<std::string, const char*> cases[] = {

@@ -83,7 +83,7 @@ TEST_CASE("collectives: closed forms on an ideal switch") {
   CHECK(on_ideal_switch("tree", Op::all_reduce, S, 64) == Approx(2 * 6 * a + 2 * S / B));
 }
 
-TEST_CASE("collectives: ranks beyond a power of two hand over before and get their part back") {
+TEST_CASE("collectives: ranks beyond a power of two send first and get their part back") {
   const double S = 64 * mb, B = 1e9, a = alpha.s();
   for (const int n : {3, 5, 6, 12, 24, 63}) {
     INFO("n = " << n);
@@ -190,7 +190,7 @@ TEST_CASE("collectives: the network's switches add what every NIC sends them onc
                     Contains("does not do all_reduce over 4 ranks on 1 node"));
 }
 
-TEST_CASE("collectives: a round takes the latency of the farthest it reaches") {
+TEST_CASE("collectives: a round takes the latency of its farthest send") {
   const double S = 64 * mb, B = 1e9, link = 40e9, within = 3e-6, between = 14e-6;
   const Transport transport = one_protocol(Duration::microseconds(3), Duration::microseconds(14));
   const auto time = [&](const char* algorithm, Op op, int gpus) {
@@ -209,7 +209,7 @@ TEST_CASE("collectives: a round takes the latency of the farthest it reaches") {
     CHECK(time("binomial", op, 4) == Approx(between + S / B + 2 * (within + S / link)));
 }
 
-TEST_CASE("collectives: odd shapes") {
+TEST_CASE("collectives: partly filled nodes, one rank and three ranks") {
   const NodeSpec node = node_of(4, 1, 40e9, 1e9);
   const Transport transport = one_protocol(alpha, alpha);
   Machines two_nodes = machines(node, 2, true);

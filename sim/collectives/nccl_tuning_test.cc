@@ -404,7 +404,7 @@ TEST_CASE("NCCL's CollNet") {
   CHECK(nvls(28) == -1);
 }
 
-TEST_CASE("NCCL's channels and lanes") {
+TEST_CASE("NCCL's channels and rings per NIC") {
   // Each NIC in use gives a ring of two channels; there are at most as many rings as GPUs.
   CHECK(nccl_channels({.nics = 8}, 8).standard == 16);
   CHECK(nccl_channels({.nics = 8}, 4).standard == 8);

@@ -73,7 +73,7 @@ TEST_CASE("flow network: a cap keeps a flow below its share") {
   CHECK(network.rate_on(line.a).value() == Approx(gb));
 }
 
-TEST_CASE("flow network: a cap is of all parts of a merged flow together") {
+TEST_CASE("flow network: a cap limits all parts of a merged flow together") {
   // Three parts would get a third of 1 GB/s each; two of them are capped at 0.3 GB/s together.
   Line line;
   FlowNetwork network(line.topology);
@@ -202,7 +202,7 @@ TEST_CASE(
   CHECK_THROWS_AS(ways.append_route(0, 6, 0, route), InternalError);
 }
 
-TEST_CASE("router: endpoints that share one of their switches have ways of their own") {
+TEST_CASE("router: endpoints that share one of their switches have separate routes") {
   // Four switches in a row, 0 to 3; one endpoint on switches 0 and 1, one on 0 and 3.
   Topology row;
   for (int i = 0; i < 4; ++i) row.add_vertex({VertexKind::fabric, -1, i});
@@ -227,7 +227,7 @@ TEST_CASE("router: endpoints that share one of their switches have ways of their
   }
 }
 
-TEST_CASE("machine: a node without GPUs or NICs is none") {
+TEST_CASE("machine: a node without GPUs or NICs is refused") {
   NodeSpec node{1, 1, Bandwidth(gb), false, Bandwidth(gb), Bandwidth(gb), Bandwidth(gb)};
   CHECK_NOTHROW(build_machine(node, 2, single_switch));
   CHECK_THROWS_AS(build_machine(node, 0, single_switch), InternalError);

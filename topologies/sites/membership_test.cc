@@ -7,7 +7,7 @@
 namespace lambcast {
 namespace {
 
-TEST_CASE("membership: equal sites are a binomial") {
+TEST_CASE("membership: the number of equal sites that train is binomial") {
   const std::vector<double> chances(4, 0.5);
   const std::vector<double> of_counts = chances_of_counts(chances);
   CHECK(of_counts == std::vector<double>{1. / 16, 4. / 16, 6. / 16, 4. / 16, 1. / 16});

@@ -169,7 +169,7 @@ TEST_CASE("outer round: a failure costs the outage and half a round") {
         Approx(1 / (1 + 90.0 / 3600 + 650.0 / 60)).epsilon(1e-4));
 }
 
-TEST_CASE("outer round: a member that is away misses, and delays nobody") {
+TEST_CASE("outer round: a member that is away loses its work, and delays no other site") {
   SiteGroup group = sites_of(4, 1e12, 1e12);
   const OuterExchange exchange = exchange_of("topk-2bit", 100);
   group.sites[1].stays = {Duration::seconds(10'000), {}};
@@ -232,7 +232,7 @@ TEST_CASE("outer round: a slow pair is avoided by a ring, not by a gather") {
   CHECK(round_of(group, ring).transfer.s() == Approx(3));
 }
 
-TEST_CASE("outer round: the slowest of the trips is awaited") {
+TEST_CASE("outer round: an exchange waits for the slowest round trip") {
   SiteGroup group = sites_of(4, 1e12, 1e12, Duration::seconds(0.1));
   for (Site& site : group.sites) site.link.jitter.value = Duration::seconds(0.01);
   const double trip = 0.1 + 0.01 * std::sqrt(2 * std::log(4.0));
