@@ -17,7 +17,7 @@ namespace lambcast {
 enum class Severity {
   error,    // the modelled run would not start
   warning,  // the run would start, but differs from what the file suggests
-  note,     // for information
+  note,     // information only
 };
 
 constexpr std::string_view name_of(Severity severity) {

@@ -16,7 +16,7 @@ struct LedgerEntry {
   std::string key;
   int line = 0;
   Treatment treatment = Treatment::applied;
-  std::string reason;  // for costless and named keys
+  std::string reason;  // reason of costless and named keys
 };
 
 }  // namespace lambcast

@@ -116,8 +116,8 @@ struct Calibration {
   std::vector<Op> operations;
   std::vector<std::string> protocols{};  // NCCL protocols that any row ran; empty: not stated
   Range sizes;                           // bytes
-  std::vector<MeasuredNodes> layouts;    // by GPUs per node
-  std::vector<Band> bands;               // by size, the last one without an end
+  std::vector<MeasuredNodes> layouts;    // in the order of GPUs per node
+  std::vector<Band> bands;               // in the order of sizes; the last one has no end
 
   bool operator==(const Calibration&) const = default;
 };

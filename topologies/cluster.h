@@ -59,7 +59,7 @@ struct ProtocolSpec {
   int slices = 1;
   std::optional<Sourced<Duration>> alone_base, alone_local_hop;  // inside one node
   std::optional<Sourced<Bandwidth>> node_cap;
-  std::optional<Sourced<Bandwidth>> channel_rate;  // of one channel of NCCL
+  std::optional<Sourced<Bandwidth>> channel_rate;  // rate of one channel of NCCL
   bool operator==(const ProtocolSpec&) const = default;
 };
 
@@ -75,15 +75,15 @@ struct LibrarySpec {
   DecisionRules rules = DecisionRules::nccl;
   Sourced<double> link_efficiency;  // share of node.gpu_link; NCCL only
   Sourced<double> nic_efficiency;
-  // Additional factor if one GPU of a node is in use: its rings enter and leave through the same
-  // GPU and NIC, and each step waits.
+  // Additional factor if only one GPU of a node is in use: its rings enter and leave through the
+  // same GPU and NIC, and each step waits.
   Sourced<double> single_gpu_efficiency;
   Sourced<double> tree_efficiency;        // additional factor, for trees between nodes
   Sourced<double> all_to_all_efficiency;  // additional factor, for all_to_alls between nodes
   std::optional<Sourced<Bytes>> slice;
   Sourced<Bytes> queue_ahead;
   Sourced<Duration> message_overhead;
-  Sourced<Duration> reported_latency;  // of a NIC, as its plugin reports it to NCCL's rule
+  Sourced<Duration> reported_latency;  // latency of a NIC, as its plugin reports it to NCCL's rule
   std::optional<Sourced<Bandwidth>> flow_cap;
   int connections = 1;
   std::string all_reduce;  // forced algorithm; empty: the library's choice
@@ -149,7 +149,7 @@ struct Cluster {
   GpuPeers gpu_peers = GpuPeers::nvlink;
   Sourced<Bandwidth> gpu_link, gpu_nic, host_link;
   Sourced<Bandwidth> host_memory;      // rate of an optimizer's updates on all processors
-  std::optional<Bytes> host_capacity;  // of a node's memory
+  std::optional<Bytes> host_capacity;  // memory capacity of a node
   int nics = 1;
   NetworkKind network = NetworkKind::rdma;
   Sourced<Bandwidth> nic_nominal, nic_bandwidth;
@@ -186,7 +186,7 @@ Cluster decode_cluster(const Table& table, const std::string& origin,
 // defines which intervals widen, and by how much. An override that repeats the description changes
 // nothing.
 Cluster load_cluster(const std::string& name_or_path, const Overrides& overrides);
-// Loads a cluster from a parsed description without overrides.
+// Loads a cluster from a description that is parsed but has no overrides yet.
 Cluster load_cluster(Table table, const std::string& name_or_path, const Overrides& overrides);
 std::vector<std::string> cluster_names();
 // Returns the text of a preset; throws Error if there is no preset of that name.

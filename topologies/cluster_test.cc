@@ -240,7 +240,7 @@ TEST_CASE("cluster: a calibration applies until an override changes a measured p
     CHECK(load_cluster("perlmutter-a100", {{key, value}}) == load_cluster("perlmutter-a100", {}));
   }
   CHECK_FALSE(standing("perlmutter-a100", {{"nic.bandwidth", "25.1 GB/s"}}));
-  CHECK_FALSE(standing("perlmutter-a100", {{"nccl.protocols", "LL"}}));  // one of two protocols
+  CHECK_FALSE(standing("perlmutter-a100", {{"nccl.protocols", "LL"}}));  // one of two
   // These keys do not affect communication over NCCL.
   CHECK(standing("perlmutter-a100", {{"name", "mine"},
                                      {"description", "mine"},

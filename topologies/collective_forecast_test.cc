@@ -262,7 +262,7 @@ TEST_CASE("collective forecast: switching points of NCCL's rule are known, with 
   REQUIRE(falls.twice);
   CHECK(*falls.twice == forecast(series, Bytes(2 << 20)).time);
   CHECK_FALSE(tip(16 << 20).twice);
-  // The same cluster with tables of its own, with tables of equal hardware, and without tables.
+  // The same cluster with its own tables, with tables of equal hardware, and without tables.
   Cluster mine = cluster, unmeasured = cluster;
   mine.calibration->another_machine = false;
   unmeasured.calibration.reset();

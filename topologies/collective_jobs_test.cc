@@ -71,8 +71,9 @@ TEST_CASE("jobs: a job has the interval of a single collective, unless it waits 
 }
 
 TEST_CASE("jobs: a later job slows the earlier one only while both run") {
-  // The first job runs alone for 0.6 of its 1.2 s; its second half takes twice as long next to the
-  // second job, which then has 0.6 s left: 0.6 + 1.2 s, and 1.2 + 0.6 s from its start at 0.6 s.
+  // For 0.6 of its 1.2 s, the first job runs without the second. The other half takes twice as long
+  // next to the second job, so the first job takes 0.6 + 1.2 s. The second one then has 0.6 s left:
+  // 1.2 + 0.6 s from its start at 0.6 s.
   std::vector<CollectiveJob> jobs{ring(0), ring(1)};
   jobs[1].start = Duration::seconds(0.6);
   const auto forecasts = forecast_jobs(cluster_of(), jobs, Backend::nccl, false);

@@ -12,7 +12,7 @@ namespace lambcast {
 namespace {
 
 struct RealKey {
-  std::string key, value;  // as for --set, 0.01 % above the description's own value
+  std::string key, value;  // key and value for --set, 0.01 % above the description's own value
 };
 
 constexpr double nudge = 1.0001;

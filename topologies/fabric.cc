@@ -86,7 +86,7 @@ void torus(Machine& machine, const NodeSpec& node, const FabricSpec& spec) {
   for (const int length : spec.dimensions) {
     for (int place = 0; place < places && length > 1; ++place) {
       const int at = place / stride % length;
-      if (length == 2 && at == 1) continue;  // one cable between two, not two
+      if (length == 2 && at == 1) continue;  // two switches have one cable between them, not two
       const int next = place + ((at + 1) % length - at) * stride;
       machine.topology.add_duplex(routers[static_cast<std::size_t>(place)],
                                   routers[static_cast<std::size_t>(next)],

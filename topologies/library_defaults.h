@@ -21,11 +21,11 @@ std::vector<ProtocolSpec> mpi_protocols(NetworkKind network);
 // all processes share the copy rate of the memory.
 Sourced<Bandwidth> copies_of_process(NetworkKind network, int processes);
 
-// Returns the bytes that one MPI connection may queue ahead of the next (transport.h). Over TCP,
-// Linux lets a socket hold two packets below it, or the bytes of 1 ms if that is more
-// (net/ipv4/tcp_output.c, tcp_small_queue_check). The default of two packets is an assumption: a
-// connection with a fast link of its own holds more. Calibration fits it to tables of DeepSpeed's
-// exchange.
+// Returns the number of bytes that the host queues for one MPI connection before the next
+// connection gets a turn (transport.h). Over TCP, Linux lets a socket hold two packets below it, or
+// the bytes of 1 ms if that is more (net/ipv4/tcp_output.c, tcp_small_queue_check). The default of
+// two packets is an assumption: a connection with a fast link of its own holds more. Calibration
+// fits it to tables of DeepSpeed's exchange.
 Sourced<Bytes> queue_ahead(NetworkKind network);
 
 }  // namespace lambcast

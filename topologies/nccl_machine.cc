@@ -41,7 +41,7 @@ NcclTuning nccl_machine(const Cluster& cluster) {
   tuning.link_GBps = (tuning.nvlink ? all_links_GBps : pcie_GBps)[gpu];
   tuning.gpus_per_node = cluster.gpus_per_node;
   tuning.in_switch = cluster.nccl.nvls.has_value();
-  tuning.amd = tuning.gpu == Gpu::ampere;  // as in most machines of that generation
+  tuning.amd = tuning.gpu == Gpu::ampere;  // most machines of that generation have AMD CPUs
   tuning.nics = cluster.nics;
   tuning.nic_GBps = cluster.nic_nominal.value.value() * 1e-9;
   tuning.nic_latency = cluster.nccl.reported_latency.value;

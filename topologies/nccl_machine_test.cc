@@ -228,7 +228,8 @@ TEST_CASE("NCCL's choice: the reason why the network's switches do not reduce") 
   };
   using Catch::Matchers::Contains;
   CHECK(why(8, {}).empty());
-  CHECK(why_sharp_is_idle(load_cluster("dgx2h-v100", {}), 16).empty());  // not enabled
+  CHECK(why_sharp_is_idle(load_cluster("dgx2h-v100", {}), 16)
+            .empty());  // the description does not enable sharp
   CHECK_THAT(why(16, {}), Contains("at most 8 GPUs a node, and these are 16"));
   CHECK_THAT(why(8, {{"nccl.version", "2.12"}}), Contains("from NCCL 2.14 on"));
   CHECK_THAT(why(8, {{"nccl.protocols", R"(["LL"])"}}), Contains("Simple alone"));

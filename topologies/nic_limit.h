@@ -1,8 +1,8 @@
 // The highest rate of a node's NICs: no forecast is faster, nor is the low end of any interval.
 //
-// A NIC is never faster than its nominal rate. An override of nic.bandwidth alone describes a
-// slower NIC of unknown nominal rate. With b the rate of the override, d the description's own rate
-// and N its nominal rate, the limit of a NIC is then
+// A NIC is never faster than its nominal rate. An override of nic.bandwidth without nic.nominal
+// describes a slower NIC of unknown nominal rate. With b the rate of the override, d the
+// description's own rate and N its nominal rate, the limit of a NIC is then
 //
 //   max(b, N (b / d)^p),  p = 1 + log10(N / d)     for b < d
 //

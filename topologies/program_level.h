@@ -34,8 +34,8 @@ struct ProgramLevel {
   std::string framework, format;
   Sourced<double> level;
   double low = 1, high = 1;            // 90 % interval
-  double spread = 0;                   // of one run about the level; 0: not stated
-  int fewest_gpus = 0, most_gpus = 0;  // of the measured runs; 0: not stated
+  double spread = 0;                   // spread of one run about the level; 0: not stated
+  int fewest_gpus = 0, most_gpus = 0;  // GPUs of the measured runs; 0: not stated
   bool operator==(const ProgramLevel&) const = default;
 };
 

@@ -69,8 +69,8 @@ struct DeepSpeedConfig {
   Setting<bool> prescale_gradients{false};
   Setting<double> gradient_predivide_factor{1};
   Setting<std::optional<DataType>> communication_data_type;
-  Setting<std::optional<DataType>> grad_accum_dtype;  // one of data_types
-  std::optional<Curriculum> curriculum;  // of the sequence length; absent if not enabled
+  Setting<std::optional<DataType>> grad_accum_dtype;  // a value from data_types
+  std::optional<Curriculum> curriculum;  // curriculum of the sequence length; absent if not enabled
   std::optional<Elasticity> elasticity;  // replaces `batch`; absent if not enabled
   // Divisions of the model that the file states, as what-if keys (parallelism.h).
   std::vector<std::pair<std::string, std::string>> layout;

@@ -193,7 +193,7 @@ Choice choose(const Elasticity& e) {
     candidates.insert(base >= limit ? base : base * *(above - 1));
   }
   Range range{e.min_gpus / e.gpus_per_node, e.max_gpus / e.gpus_per_node};
-  if (range.high == 0) range.high = limit / e.micro_batches.front();  // as DeepSpeed does for 0
+  if (range.high == 0) range.high = limit / e.micro_batches.front();  // DeepSpeed treats 0 this way
   Choice best{e.micro_batches.front(), std::nullopt};
   for (const Whole batch : candidates) {
     std::vector<Whole> valid = valid_counts(batch, e.micro_batches, range);

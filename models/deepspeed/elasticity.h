@@ -44,10 +44,11 @@ struct Elasticity {
   ElasticityVersion version = ElasticityVersion::v0_2;
   std::int64_t max_train_batch = 0;
   std::vector<std::int64_t> micro_batches;  // ascending, without duplicates, at most M, or M / n
-  std::int64_t lcm = 1;                     // of micro_batches
+  std::int64_t lcm = 1;                     // least common multiple of micro_batches
   std::int64_t min_gpus = 1;
   std::int64_t max_gpus = 10000;
-  std::int64_t gpus_per_node = 1;  // in version 0.2; 1 in version 0.1, which has no nodes
+  std::int64_t gpus_per_node =
+      1;  // GPUs per node in version 0.2; 1 in version 0.1, which has no nodes
   bool prefer_larger = true;
   bool ignore_other_batch = false;   // ignore_non_elastic_batch_info
   std::optional<Where> other_batch;  // the first batch key outside the section

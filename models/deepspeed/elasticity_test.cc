@@ -138,8 +138,8 @@ TEST_CASE("elasticity: version 0.2 counts nodes, and gives any other world size 
   // In doubles 1.0 / 49 * 49 is below 1, so DeepSpeed counts 0 ranks.
   CHECK_THROWS_WITH(batch_of(ten_thousand + "num_gpus_per_node: 49", 1),
                     Contains("World size (1) is not valid"));
-  // No candidate has a valid count, and the smaller batch is preferred. DeepSpeed then fails on a
-  // None of its own, in both versions.
+  // No candidate has a valid count, and the smaller batch is preferred. DeepSpeed then stops with
+  // an error about its own value None, in both versions.
   const std::string none =
       "max_train_batch_size: 8, micro_batch_sizes: [4], min_gpus: 100, max_gpus: 200, "
       "prefer_larger_batch: false, version: ";

@@ -51,7 +51,7 @@ struct Value {
   std::optional<std::int64_t> whole;  // exact value of a number, if it is whole and fits
   std::string text;                   // a string's value; a number as written
   std::vector<Value> items;           // items of an array
-  std::vector<Member> members;        // of an object, in file order
+  std::vector<Member> members;        // members of an object, in file order
 
   // Returns the value of `key` in an object, or null if the key is absent.
   const Value* find(std::string_view key) const;

@@ -80,7 +80,8 @@ class Ledger {
  private:
   static constexpr const char* host_and_disks = "weights on the host and states on disks";
 
-  // The same condition as in read_zero (config.cc).
+  // Returns whether offloading to the device is unmodelled, by the same condition as read_zero
+  // (config.cc).
   static bool is_unmodelled_device(std::string_view key, std::string_view device) {
     const bool weights = key == "zero_optimization.offload_param.device";
     const bool states = key == "zero_optimization.offload_optimizer.device";

@@ -79,7 +79,7 @@ std::string mutated(Random& random) {
   for (std::size_t edits = 1 + random.below(4); edits > 0; --edits) {
     const std::size_t at = random.below(text.size() + 1);
     switch (random.below(5)) {
-      case 0:  // one byte becomes any byte, including NUL
+      case 0:  // replaces one byte by any byte, including NUL
         if (at < text.size()) text[at] = static_cast<char>(random.below(256));
         break;
       case 1:

@@ -26,8 +26,8 @@ constexpr std::array<TypeName, 8> type_names{{
     {"muon", OptimizerType::muon, "Muon"},
 }};
 
-// Optimizers of DeepSpeed that are not modelled: deepspeed/runtime/config.py 0.16.5 and 0.19.6, and
-// the plain ones of torch.optim.
+// Optimizers that DeepSpeed has and lambcast does not model: deepspeed/runtime/config.py 0.16.5 and
+// 0.19.6, and those of torch.optim.
 constexpr std::array<std::string_view, 15> unmodelled_types{
     "adagrad", "muadam", "muadamw", "musgd", "sgd",   "rmsprop",   "adadelta",  "adamax",
     "radam",   "nadam",  "asgd",    "rprop", "lbfgs", "adafactor", "sparseadam"};

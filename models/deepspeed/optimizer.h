@@ -27,7 +27,7 @@ struct OptimizerConfig {
   Setting<std::array<double, 2>> betas{{0.9, 0.999}};
   Setting<double> eps{1e-8};
   Setting<double> weight_decay{0.0};
-  Setting<bool> bias_correction{true};  // not used by the 1-bit optimizers
+  Setting<bool> bias_correction{true};  // has no effect in the 1-bit optimizers
   Setting<bool> eps_inside_sqrt{false};
   Setting<bool> amsgrad{false};
   Setting<bool> adam_w_mode{true};
@@ -48,7 +48,7 @@ struct OptimizerConfig {
 
   Setting<Whole> var_freeze_step{100000};
   Setting<Whole> var_update_scaler{16};     // kappa
-  Setting<Whole> local_step_scaler{32678};  // as in DeepSpeed (not 32768)
+  Setting<Whole> local_step_scaler{32678};  // DeepSpeed's default (not 32768)
   Setting<Whole> local_step_clipper{16};    // H
 };
 

@@ -33,7 +33,7 @@
 //   flash4   B200  1605                         1.3 of cudnn 9.13, also backward (assumed)
 //
 // A GB300, with twice the exponentials, thus reaches 1 and 0.79 without a number of its own. flash1
-// needs Turing; on Volta it stands for similar kernels: NVIDIA's fmha of MLPerf v0.7 and xFormers'
+// needs Turing; on Volta it represents similar kernels: NVIDIA's fmha of MLPerf v0.7 and xFormers'
 // (its README). flash2 and cudnn need Ampere, flash4 Hopper; flash3 runs only on Hopper. Kernels
 // that were not timed on a GPU are assumed as fast as one that was: flash4 on Hopper as cudnn,
 // cudnn before Hopper as flash2. flash1 is assumed to lose as much on Hopper and later as flash2.
@@ -76,7 +76,7 @@ struct AttentionWork {
   int rounds = 1;              // parts in which the keys arrive under context parallelism
   // single has twice the bytes of half. fp8 has half the bytes, and products at the fp8 rate.
   MatrixFormat format = MatrixFormat::half;
-  std::int64_t value_size = 0;  // of a head's values; 0: head_size
+  std::int64_t value_size = 0;  // elements of a head's values; 0: head_size
   // In window_layers of every window_every blocks, flash kernels read at most `window` previous
   // keys (0: no window). Costs are the mean over all blocks.
   std::int64_t window = 0, window_every = 1, window_layers = 1;

@@ -86,7 +86,7 @@ enum class Fusion {
 enum class Repeated {
   nothing,
   attention_core,
-  experts,  // with router and exchanges, without the attention
+  experts,  // experts with router and exchanges, without the attention
   alternate_products,
   until_last_product,
   block
@@ -125,7 +125,9 @@ struct ExpertWork {
 struct BlockWork {
   // Sizes of the model.
   std::int64_t hidden = 0, heads = 0, kv_heads = 0, ffn = 0, vocab = 0;
-  std::int64_t head_size = 0, value_size = 0;  // per head: query or key, value; 0: hidden / heads
+  std::int64_t head_size = 0,
+               value_size =
+                   0;  // elements per head of queries and keys, and of values; 0: hidden / heads
   std::optional<LatentAttention> latent;
   std::int64_t window = 0;  // ModelShape's, as the next two; costs are the mean of all blocks
   std::int64_t window_every = 1, window_layers = 1;

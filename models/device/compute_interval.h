@@ -33,7 +33,7 @@ namespace lambcast {
 enum class Basis {
   this_machine,  // scaled by a measurement of the machine, or this very kernel measured
   this_device,   // timed on the same GPU in another machine or by another program
-  blocks,        // blocks like the model's, alone or in a model with another number of blocks
+  blocks,        // blocks like the model's, timed singly or in a model of another depth
   kernels,       // the model's kernels by their shape, at the GPU's rates: rates_width()
   other_model,   // another model's curve, scaled by FLOPs
   rate,          // FLOPs over a rate
@@ -66,7 +66,8 @@ ComputeWidth compute_width(Basis basis, double micro_batch_doublings = 0,
 
 // Uncertain inputs of a forecast of passes.
 struct Unmeasured {
-  double level_spread = 0;  // of the program's level, over `programs`; 0 programs: known level
+  double level_spread =
+      0;  // spread of the program's level over `programs`; 0 programs: known level
   int programs = 0;
   bool share = false;  // the share of the peak reached in its format is assumed
 };

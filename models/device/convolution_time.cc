@@ -8,7 +8,7 @@ namespace lambcast {
 namespace {
 
 constexpr double saved_by_2x2 = 36 / 16.0;            // products of 3 x 3 over those of a tile
-constexpr std::int64_t tile_edge = 4, products = 36;  // of F(4x4)
+constexpr std::int64_t tile_edge = 4, products = 36;  // tiles and products of F(4x4)
 // Share of a product's rate that a convolution reaches outside the matrix units, from DeepBench's
 // convolutions on a V100 (validate/compute/convolutions_test.cc). In the matrix units, products and
 // convolutions reach the same rate.

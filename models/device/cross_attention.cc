@@ -7,7 +7,7 @@ namespace {
 
 struct CrossSizes {
   RankSizes decoder, encoder;
-  std::int64_t width;  // of queries, keys or values, on the rank
+  std::int64_t width;  // width of queries, keys or values on the rank
 
   explicit CrossSizes(const BlockWork& work)
       : decoder(work), encoder(of_encoder(work)), width(decoder.query_width()) {}

@@ -86,7 +86,7 @@ KernelCurve decode_kernel(const Table& table, const Provenance& of_device) {
                fmt::format("{:g} is out of range", curve.bytes_per_element), "0 to 1e+06");
   if (table.has("spread_us"))
     curve.spread_us = ordinates(table, "spread_us", curve.elements.size(), most_us, true);
-  table.has("copy_share");  // for programs that read the profile
+  table.has("copy_share");  // read by other programs
   curve.provenance = table.provenance_or(of_device);
   return curve;
 }

@@ -54,10 +54,10 @@ struct Device {
   Sourced<Bandwidth> memory_bandwidth;  // nominal
   Sourced<Bandwidth> copy_bandwidth;    // rate of a large copy, bytes read plus written
   Sourced<FlopRate> peak_half;          // dense fp16 or bf16 matrix products
-  Sourced<FlopRate> peak_single;        // the same products on fp32 data (TF32 if available)
+  Sourced<FlopRate> peak_single;        // matrix products on fp32 data (TF32 if available)
   Sourced<double> matrix_efficiency;    // share of peak_half in training without a curve
   Sourced<Duration> launch_overhead;    // host time to start one kernel
-  Sourced<Duration> framework_launch;   // the same in a framework's eager mode
+  Sourced<Duration> framework_launch;   // host time to start one kernel in a framework's eager mode
   Sourced<Duration> sync_overhead;      // time of the host to wait for the device and continue
   Sourced<double> forward_share;        // share of forward in the time of forward and backward
   // Rates of copies between this device and host memory, pageable and pinned.

@@ -10,15 +10,16 @@ namespace {
 
 struct Tile {
   std::int64_t m, n;
-  double share;  // of the largest tile's rate
+  double share;  // share of the largest tile's rate
 };
 constexpr Tile tiles[] = {{256, 128, 1},  {128, 256, 1},  {128, 128, 0.9},
                           {128, 64, 0.7}, {64, 128, 0.7}, {64, 64, 0.5}};
 constexpr std::int64_t splits[] = {1, 2, 4, 8};
 constexpr double ramp_bytes = 512, k_step_bytes = 64;
 
-constexpr double unaligned_share = 0.5;          // of a single product on the matrix units
-constexpr double unaligned_batched_share = 0.6;  // of peak_vector
+constexpr double unaligned_share =
+    0.5;  // share of the rate of a single product on the matrix units
+constexpr double unaligned_batched_share = 0.6;  // share of peak_vector
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 

@@ -49,9 +49,9 @@ struct Product {
   std::int64_t m = 0, n = 0, k = 0;
   std::int64_t batch = 1;
   MatrixFormat format = MatrixFormat::half;
-  double output_bytes = 2;  // per element of C; 8 if added to existing fp32 gradients
+  double output_bytes = 2;  // bytes per element of C; 8 if added to existing fp32 gradients
   bool aligned_rows = true;
-  double share = 1;                 // of the rate of a single product of this size
+  double share = 1;                 // share of the rate of a single product of this size
   std::optional<Bytes> moved = {};  // bytes read and written; absent: A, B and C once each
 };
 

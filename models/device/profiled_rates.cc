@@ -16,7 +16,7 @@ namespace {
 double pass_us(const std::vector<cuda::Product>& products, double copied, const Device& profile,
                const GpuRates& rates) {
   Duration time =
-      Bytes(copied) / profile.copy_bandwidth.value + rates.kernel_start.value;  // one copy
+      Bytes(copied) / profile.copy_bandwidth.value + rates.kernel_start.value;  // time of one copy
   const auto whole = [](std::size_t size) { return static_cast<std::int64_t>(size); };
   for (const cuda::Product& p : products) {
     const Product product{whole(p.m), whole(p.n), whole(p.k), whole(p.batch)};

@@ -50,7 +50,7 @@ std::vector<TimedProducts> decode_products(const Table& root, const Provenance& 
     TimedProducts products{
         formats[table.choice("format", formats)], {}, table.provenance_or(of_device)};
     const auto times = table.get<std::vector<double>>("time_us");
-    table.has("spread_us");  // for programs that read the profile
+    table.has("spread_us");  // read by other programs
     const auto lengths = [&](const char* key) {
       const auto values = table.get<std::vector<double>>(key);
       if (values.size() != times.size())

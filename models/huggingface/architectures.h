@@ -19,7 +19,8 @@ class Description {
   void set(std::string_view key, std::int64_t value);
   void set(std::string_view key, bool value);
   void set(std::string_view key, double value);
-  void set(std::string_view key, std::string_view value);  // without quotes, backslashes
+  void set(std::string_view key,
+           std::string_view value);  // `value` has neither quotes nor backslashes
   void set(std::string_view key, const char* value) { set(key, std::string_view(value)); }
   void set_all(std::initializer_list<const char*> keys);  // sets them to true
   const std::string& text() const { return text_; }

@@ -239,7 +239,7 @@ void add_defaults(hjson::Value& root, std::string_view values, const std::string
     if (!config.has(member.key) && !config.is_null(member.key)) missing.push_back(member);
   config.refuse_misspelt();
   for (hjson::Member& member : missing) {
-    member.line = 0;  // not from a line of the file
+    member.line = 0;  // a default does not come from a line of the file
     root.members.push_back(std::move(member));
   }
 }

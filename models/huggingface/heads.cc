@@ -9,11 +9,11 @@ namespace {
 
 enum class Head {
   words,     // over the vocabulary
-  masked,    // the same, without BERT's pooler and next-sentence head
+  masked,    // as `words`, without BERT's pooler and next-sentence head
   sequence,  // labels per sample
   token,     // labels per token, counted as one per sample
-  pair,      // two labels per token
-  one,       // one label per sample
+  pair,      // has two labels per token
+  one,       // has one label per sample
   images,    // classes of images
   none,
 };

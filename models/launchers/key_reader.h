@@ -35,8 +35,8 @@ class KeyReader {
   std::optional<std::int64_t> whole(std::string_view key, std::int64_t low = 1);
   std::optional<double> number(std::string_view key);
   bool truth(std::string_view key, bool otherwise);
-  std::string word(std::string_view key, std::string_view otherwise = "");  // in lower case
-  std::string text(std::string_view key);                                   // as written
+  std::string word(std::string_view key, std::string_view otherwise = "");  // text in lower case
+  std::string text(std::string_view key);                                   // text as written
 
   // Returns whether a key has the value `word`; if so, marks the key as applied.
   bool says(std::string_view key, std::string_view word);

@@ -33,7 +33,7 @@ struct LauncherFile {
   // The keys (named like the flags) and values of a what-if: {"gpus", "16"}.
   std::vector<std::pair<std::string, std::string>> what_if;
   std::string config;       // resulting DeepSpeed JSON; empty for none
-  std::string config_path;  // of the DeepSpeed JSON that the file names; empty for none
+  std::string config_path;  // path of the DeepSpeed JSON that the file names; empty for none
   std::string model;        // description in TOML; empty if the file has no model
   std::vector<Finding> findings;
   std::vector<LedgerEntry> ledger;  // nested keys as "fsdp_config.fsdp_version"
@@ -42,7 +42,7 @@ struct LauncherFile {
 // Returns whether a text is a YAML file of one of these programs.
 bool is_launcher_file(std::string_view text);
 
-// Throws Error (usage) with file, line and key.
+// Decodes a launcher's file. Throws Error (usage) with file, line and key.
 LauncherFile decode(std::string_view text, const std::string& file);
 
 }  // namespace lambcast::launchers

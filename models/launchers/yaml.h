@@ -14,7 +14,8 @@
 
 namespace lambcast::launchers {
 
-inline constexpr std::size_t most_values = 100'000;  // of a document with expanded aliases
+inline constexpr std::size_t most_values =
+    100'000;  // limit of values in a document with expanded aliases
 
 // Returns the root map. Throws Error (usage) with file and line.
 hjson::Value parse_yaml(std::string_view text, const std::string& file);

@@ -27,8 +27,8 @@ class ArgumentReader {
                  std::vector<Finding>& findings);
 
   bool has(const std::string& key) const;
-  bool is_bert() const;                     // by its program or its specific arguments
-  void refuse_encoder() const;              // refuses encoder-decoder models
+  bool is_bert() const;         // decides by the program, or by arguments that only BERT has
+  void refuse_encoder() const;  // refuses encoder-decoder models
   bool flag(const std::string& key) const;  // an argument without a value
   std::vector<std::string> values(const std::string& key) const;
   std::optional<std::string> word(const std::string& key) const;

@@ -17,7 +17,7 @@ struct LaunchArguments {
   std::vector<ShellWord> words;
   std::string program;
   std::map<std::string, std::string> files;    // here-documents written by the script
-  std::map<std::string, std::string> reasons;  // by name: command that removed its value
+  std::map<std::string, std::string> reasons;  // by variable name: command that removed its value
 };
 
 // Reads the launch in a script, with any launcher. Text without a launch is read as lists of

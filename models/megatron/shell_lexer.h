@@ -23,7 +23,7 @@ std::size_t variable_length(std::string_view text);
 std::vector<std::string> brace_expanded(std::string_view word);
 
 struct HereDocument {
-  std::string delimiter;  // as in the script, with its quotes
+  std::string delimiter;  // text as in the script, with its quotes
   bool tabs = false;      // "<<-": leading tabs are dropped
   std::string target;     // the file that receives it
 };

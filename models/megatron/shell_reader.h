@@ -23,7 +23,7 @@ class ShellReader : protected ShellCursor {
   // Skips blanks, ends of commands and comments, and reads the here-documents announced before.
   void skip_separators();
   std::string_view raw();   // the word that begins here
-  std::string_view peek();  // the same word, without moving
+  std::string_view peek();  // returns the same word as raw(), without moving
   void expect(std::string_view word);
   void expect_close(std::string_view close);
   // Returns the text between (( and )), and moves after it.

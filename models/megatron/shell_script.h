@@ -24,7 +24,7 @@ struct Script {
   std::map<std::string, std::string> files;    // content of here-documents by file name
   std::vector<ShellWord> strays;               // arguments at the start of a command
   std::vector<ShellWord> sourced;              // files of 'source', which are not read
-  std::map<std::string, std::string> reasons;  // by name: command that removed its value
+  std::map<std::string, std::string> reasons;  // by variable name: command that removed its value
 };
 
 // Evaluates assignments, arrays, +=, quotes, ${X:-n} and similar forms, $((...)), if, case, for,

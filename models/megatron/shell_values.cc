@@ -81,7 +81,8 @@ void ShellValues::assign(const std::string& name, ShellValue value, bool append)
     old = {{without_value(name)}};
     reasons_[name] = "'declare -i'";
   } else if (!append && old.list && !value.list && !old.items.empty()) {
-    old.items.front() = std::move(value.items.front());  // as the shell does for arrays
+    old.items.front() =
+        std::move(value.items.front());  // the shell changes the first item of an array this way
   } else if (!append || old.items.empty()) {
     old = std::move(value);
   } else if (value.list) {

@@ -14,12 +14,12 @@
 namespace lambcast::megatron {
 
 struct ShellValue {
-  std::vector<std::string> items;  // one item unless it is an array
+  std::vector<std::string> items;  // an array may have several items, other values have one
   bool list = false;
   bool operator==(const ShellValue&) const = default;
 };
 
-// Returns a text that stands for the missing value of the variable `name`. Concatenation keeps it.
+// Returns a text that marks a missing value of the variable `name`. Concatenation keeps the mark.
 std::string without_value(std::string_view name);
 
 // Returns the name of the first variable without a value in `text`; empty if there is none.
@@ -31,7 +31,7 @@ std::string with_names(std::string text);
 // Marks a word that an undecided branch adds to a list: the first character of such a word.
 constexpr char branch_mark = '\x03';
 
-// Name that stands for the output of a command.
+// Name that is used for the output of a command, as if it were a variable.
 constexpr std::string_view command_output = "output";
 
 class ShellValues {

@@ -11,7 +11,7 @@ struct ShellWord {
   std::string text;
   int line = 0;
   std::string unset;    // a variable in it without a value; empty: none
-  bool branch = false;  // in a script, inside if, case, for or while
+  bool branch = false;  // the word is inside if, case, for or while of a script
 };
 
 // Returns the words without comments and the parentheses of NAME=( ... ). NAME=value at the start

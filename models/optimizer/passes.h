@@ -52,13 +52,14 @@ constexpr bool compresses(StepKind kind) {
   return counted_as(kind) == StepKind::compression || kind == StepKind::dry_run;
 }
 
-// Origin of the kernels: DeepSpeed's (unfused for the 1-bit optimizers, fused for the plain ones),
-// these with plain Adam unfused too (PyTorch's own before 2.0); these with Adam as one launch over
-// all tensors per operation (PyTorch's own from 2.0 on, torch/optim/adamw.py, foreach), NVIDIA's
-// Apex, or those of kernels/.
+// Origin of the kernels: DeepSpeed's (unfused for the 1-bit optimizers, fused for the others);
+// DeepSpeed's with Adam unfused too (PyTorch's own before 2.0); DeepSpeed's with Adam as one launch
+// over all tensors per operation (PyTorch's own from 2.0 on, torch/optim/adamw.py, foreach);
+// NVIDIA's Apex; or those of kernels/.
 enum class Kernels { deepspeed, unfused_adam, foreach_adam, nvidia, fused };
 inline constexpr std::size_t kernels_count = static_cast<std::size_t>(Kernels::fused) + 1;
-std::string_view name_of(Kernels kernels);   // in flags and results; the first three share a name
+std::string_view name_of(
+    Kernels kernels);  // name in flags and results; the first three share a name
 std::string_view in_words(Kernels kernels);  // for example "DeepSpeed's unfused"
 
 struct Passes {

@@ -27,7 +27,7 @@ ZeroOneSteps zero_one_steps(const OnebitSchedule& schedule, std::int64_t steps) 
   const std::int64_t last = steps + 1;
   const std::int64_t frozen =
       std::min(steps, std::max<std::int64_t>(1, schedule.var_freeze_step)) + 1;
-  const std::int64_t updates = schedule.var_update_scaler;  // in each interval
+  const std::int64_t updates = schedule.var_update_scaler;  // updates in each interval
   std::int64_t from = 1;
   for (std::int64_t interval = 1; from < frozen; interval *= 2) {
     const std::int64_t met = from / interval;

@@ -16,7 +16,7 @@ struct OnebitSchedule {
   // intervals between variance updates (before it) and between exchanges (after it).
   std::int64_t var_freeze_step = 100'000;
   std::int64_t var_update_scaler = 16;     // kappa
-  std::int64_t local_step_scaler = 32678;  // as in DeepSpeed (not 32768)
+  std::int64_t local_step_scaler = 32678;  // DeepSpeed's default (not 32768)
   std::int64_t local_step_clipper = 16;    // H
 
   bool operator==(const OnebitSchedule&) const = default;

@@ -69,8 +69,8 @@ struct ActivationSetting {
   int cp = 1;
   bool sequence_parallel = false;
   bool fused_attention = false;  // attention runs in one kernel
-  double product_bytes = 2;      // per element that products read
-  double attention_bytes = 2;    // per element of queries, keys, values and context
+  double product_bytes = 2;      // bytes per element that products read
+  double attention_bytes = 2;    // bytes per element of queries, keys, values and context
   bool fused_gates = false;      // the activated gate is recomputed, unneeded tensors are freed
   bool fp8_gates = false;        // inputs of fused gates are kept in 8 bits
   Recompute recompute = Recompute::none;
@@ -92,7 +92,7 @@ LayerActivations layer_activations(const ModelShape& shape, int layer,
                                    const ActivationSetting& setting);
 
 struct StageActivations {
-  Bytes kept;        // by all micro batches in flight, including embedding and head
+  Bytes kept;        // kept by all micro batches in flight, including embedding and head
   Bytes head;        // part of `kept`: last norm, head input and logits of one micro batch
   Bytes recomputed;  // the largest layer of the stage
   Bytes total() const { return kept + recomputed; }

@@ -22,7 +22,7 @@ namespace lambcast::parallel {
 
 struct LayoutUse {
   int gpus = 1;
-  int micro_batches = 1;     // of a pipeline in one step
+  int micro_batches = 1;     // micro batches of a pipeline in one step
   std::int64_t seq_len = 0;  // 0: samples have no length
   bool sequence_parallel = false;
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;

@@ -109,7 +109,7 @@ class VeeStage {
 
  private:
   int micro_batches_;
-  std::array<std::array<int, 2>, 4> next_{};  // by kind and chunk
+  std::array<std::array<int, 2>, 4> next_{};  // next micro batch, by kind and chunk
   Slots slots_;
 };
 

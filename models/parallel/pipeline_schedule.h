@@ -46,7 +46,7 @@ bool splits_backward(PipelineSchedule schedule);
 struct Pipeline {
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   int stages = 1;
-  int chunks = 1;  // per stage: 1; any for interleaved; 2 for zbv
+  int chunks = 1;  // chunks per stage: 1; any number for interleaved; 2 for zbv
   int micro_batches = 1;
 
   // Convert between a stage's chunk and the position of this chunk in a forward pass.

@@ -56,9 +56,10 @@ struct StageTime {
 };
 
 struct PipelineTime {
-  Duration makespan;  // from the first slot of all stages to the last
+  Duration makespan;  // time from the first slot of all stages to the last
   std::vector<StageTime> stages;
-  std::vector<std::vector<SlotTime>> slots;  // in the order of pipeline_slots(); only on request
+  std::vector<std::vector<SlotTime>>
+      slots;  // slots in the order of pipeline_slots(); only on request
 
   // Returns the longest time of a stage from its first slot to its last: the period of steps whose
   // optimizer does not wait for all stages, as in zero-bubble schedules.

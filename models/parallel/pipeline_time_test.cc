@@ -50,7 +50,8 @@ std::vector<std::vector<SlotTime>> relaxed(const Pipeline& pipeline,
                                            const std::vector<ChunkTimes>& times,
                                            Transfers transfers) {
   const auto slots = pipeline_slots(pipeline);
-  std::map<std::tuple<int, int, int>, Duration> arrived;  // by (forward?, position, micro batch)
+  std::map<std::tuple<int, int, int>, Duration>
+      arrived;  // indexed by (forward?, position, micro batch)
   std::vector<std::vector<SlotTime>> result(slots.size());
   for (std::size_t s = 0; s < slots.size(); ++s) result[s].resize(slots[s].size());
   for (bool moved = true; moved;) {

@@ -36,7 +36,7 @@ struct RankParameters {
   // The part of `divided` or `frozen` that consists of rows of the vocabulary.
   double vocabulary = 0;
 
-  double total() const { return divided + whole + experts; }  // with gradients
+  double total() const { return divided + whole + experts; }  // parameters with gradients
   double held() const { return total() + frozen; }
   RankParameters& operator+=(const RankParameters& other);  // adds those of another chunk
 };

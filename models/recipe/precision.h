@@ -18,7 +18,7 @@ constexpr double bytes_of(DataType type) { return type == DataType::fp32 ? 4 : 2
 
 struct Precision {
   DataType weights = DataType::fp32;
-  std::optional<DataType> gradients;  // on the wire; absent: type of the weights
+  std::optional<DataType> gradients;  // type on the wire; absent: type of the weights
   std::optional<DataType> sums;       // over micro batches; absent: the engine's (wrapper.h)
   // Window of dynamic loss scaling, which doubles the scale after that number of steps without
   // overflow; absent: no scale, or a constant one.

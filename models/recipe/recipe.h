@@ -32,8 +32,10 @@ struct Zero {
 
 // Differences between releases of the engine that calls the optimizer.
 struct Engine {
-  bool checks_every_tensor = true;  // one by one for overflow; else through the norm of all
-  bool wraps_bf16_as_fp16 = true;   // without ZeRO; else states are sharded and sums are fp32
+  bool checks_every_tensor =
+      true;  // checks tensors for overflow one by one; else through the norm of all
+  bool wraps_bf16_as_fp16 =
+      true;  // applies without ZeRO; else states are sharded and sums are fp32
 
   bool operator==(const Engine&) const = default;
 };
@@ -44,10 +46,10 @@ struct Recipe {
   Zero zero;
   Backend backend = Backend::nccl;  // library that exchanges compressed momenta
   OnebitSchedule onebit;
-  Projection projection;                 // of GaLore
-  double weight_decay = 0.01;            // 0: none; as in published recipes where nothing is said
-  double gradient_clipping = 0;          // 0: off
-  std::optional<Curriculum> curriculum;  // of the sequence length
+  Projection projection;         // GaLore's projection
+  double weight_decay = 0.01;    // 0: none; default: that of published recipes that state no value
+  double gradient_clipping = 0;  // 0: off
+  std::optional<Curriculum> curriculum;  // curriculum of the sequence length
   Engine engine;
 
   bool operator==(const Recipe&) const = default;

@@ -49,8 +49,9 @@ struct Scope {
   int layer;
   std::string prefix;
 
-  void matrix(std::string_view name, std::int64_t elements,
-              TensorSplit split = TensorSplit::replicated) const;  // with weight decay
+  void matrix(
+      std::string_view name, std::int64_t elements,
+      TensorSplit split = TensorSplit::replicated) const;  // adds a tensor with weight decay
   void vector(std::string_view name, std::int64_t elements,
               TensorSplit split = TensorSplit::replicated) const;  // bias or norm: no weight decay
   // Weight and bias of a linear layer: replicated over tensor-parallel ranks, split by output
@@ -82,7 +83,7 @@ struct FeedForward {
   bool dropout = false;
   std::int64_t experts = 0;  // 0: dense, without a router
   std::int64_t experts_per_token = 1;
-  double tokens = 1;  // per token of the sample
+  double tokens = 1;  // tokens that it computes per token of the sample
 };
 // Returns the cost of a feed-forward. Experts are assumed to be evenly loaded, without padding to a
 // capacity and without dropped tokens.

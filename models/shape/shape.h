@@ -92,7 +92,7 @@ struct Cost {
   // gradients that are computed separately from input gradients (32 s h of a GPT block; Qi et al.
   // 2024, table 1).
   PerSample matrix_operand_bytes = {};
-  PerSample whole_matrix_operand_bytes = {};  // their part that tensor parallelism leaves whole
+  PerSample whole_matrix_operand_bytes = {};  // part that tensor parallelism leaves whole
   // Bytes kept if every second matrix product and all element-wise kernels are recomputed: the
   // block's input, and the outputs of attention and of the kept products. The second number is the
   // part that tensor parallelism leaves whole.
@@ -143,7 +143,7 @@ struct Convolution {
 // tokens.
 struct DecoderStack {
   std::int64_t layers = 0;
-  double tokens = 1;  // per token of the encoder, whose number is the sample's length
+  double tokens = 1;  // decoder tokens per encoder token; a sample's length counts encoder tokens
   bool operator==(const DecoderStack&) const = default;
 };
 
@@ -155,8 +155,8 @@ struct ModelShape {
   std::int64_t hidden = 0;
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
-  std::int64_t head_size = 0;   // of queries and keys
-  std::int64_t value_size = 0;  // of values
+  std::int64_t head_size = 0;   // elements of a head's queries and keys
+  std::int64_t value_size = 0;  // elements of a head's values
   std::optional<LatentAttention> latent;
   std::int64_t window = 0;                           // tokens that some layers look back; 0: all
   std::int64_t window_every = 1, window_layers = 1;  // window_layers of every window_every
@@ -193,9 +193,10 @@ struct ModelShape {
   // Empty: all blocks are equal.
   std::vector<PyramidStage> pyramid;
   std::optional<DecoderStack> decoder;
-  std::vector<Convolution> convolutions;  // in the order of the forward pass; may be empty
+  std::vector<Convolution>
+      convolutions;               // convolutions in the order of the forward pass; may be empty
   std::int64_t patch_values = 0;  // values of an image patch that becomes a token; 0: no patches
-  bool drop_path = false;         // per branch and sample (stochastic depth)
+  bool drop_path = false;         // drops branches per sample (stochastic depth)
 
   std::optional<Adapters> adapters;  // all other tensors are frozen
   // Bits per element of the blocks' matrices in a quantized checkpoint. They apply only with
@@ -207,8 +208,8 @@ struct ModelShape {
   // gives the position embeddings to 1-bit optimizers as a separate group with a momentum mask; for
   // plain Adam and LAMB they decay like the others.
   std::vector<std::string> groups;
-  std::vector<Tensor> tensors;  // in registration order
-  std::vector<Cost> blocks;     // one per layer
+  std::vector<Tensor> tensors;  // tensors in registration order
+  std::vector<Cost> blocks;     // costs, one per layer
   // The part of `blocks` that comes from routed experts, if all are visited equally. Empty: no
   // experts.
   std::vector<Cost> routed;
@@ -218,7 +219,7 @@ struct ModelShape {
   // The embedding's part of the activations of `outside`: dropout masks. The other part is the
   // head's.
   PerSample embedding_activation_bytes;
-  Provenance provenance;  // of the description's numbers
+  Provenance provenance;  // provenance of the description's numbers
 };
 
 const std::string& group_of(const ModelShape& shape, const Tensor& tensor);

@@ -24,7 +24,8 @@ namespace lambcast {
 namespace {
 
 constexpr std::int64_t channels = 3, ffn_ratio = 4;
-constexpr std::int64_t bias_width = 512;  // of the small network that computes the position bias
+constexpr std::int64_t bias_width =
+    512;  // width of the small network that computes the position bias
 
 void add_experts(const Scope& scope, const PyramidStage& stage) {
   const std::int64_t experts = scope.shape.experts;

@@ -39,7 +39,7 @@ struct Job {
   std::vector<LedgerEntry> ledger;  // keys as "training.steps"; unread sections as a whole
 };
 
-// Throws Error (usage) with file, line and key.
+// Decodes a job file. Throws Error (usage) with file, line and key.
 Job decode(std::string_view text, const std::string& file);
 
 }  // namespace lambcast::torchtitan

@@ -74,7 +74,7 @@ TEST_CASE("durable file: a replaced file keeps its owner") {
 }
 
 TEST_CASE("durable file: if the group cannot be kept, other groups get no rights") {
-  if (geteuid() != 0) return;  // only root can set another owner
+  if (geteuid() != 0) return;  // only root may set another owner
   const std::pair<mode_t, mode_t> rights[] = {
       {0660, 0600}, {0664, 0644}, {0640, 0600}, {0666, 0666}};
   for (const auto& [then, now] : rights) {

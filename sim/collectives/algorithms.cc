@@ -24,7 +24,7 @@ enum class Reach {
 
 struct Algorithm {
   std::string_view name;
-  std::array<bool, op_count> ops;  // by Op
+  std::array<bool, op_count> ops;  // supported operations, indexed by Op
   void (*build)(CommSchedule&, Bytes, const Placement&);
   bool (*fits)(const ProcessGroup&);       // condition on the group in addition to the operation
   bool (*symmetric)(const ProcessGroup&);  // whether full parts do the same
@@ -182,8 +182,8 @@ int parts_written(std::string_view name, const ProcessGroup& group, int nodes_al
   if (algorithm.reach == Reach::neighbours) return 1;
   if (algorithm.reach == Reach::distances) return nodes % part == 0 ? 1 : 0;
   const auto parts = static_cast<int>(busiest_parts(nodes, part)->parts.size());
-  // Each written part must stand for others: without a part that is not written, folding is
-  // useless.
+  // A written part must represent further parts: if all parts were written, folding would save
+  // nothing.
   return part * (parts + 1) <= nodes ? parts : 0;
 }
 

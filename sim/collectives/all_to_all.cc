@@ -59,8 +59,8 @@ bool counts_links(const Placement& placement) {
          (!placement.full_parts || placement.senders() > most_in_part);
 }
 
-// Returns one send that stands for all sends within a node, and one for all sends that leave a full
-// node.
+// Returns one send that represents all sends within a node, and one that represents all sends that
+// leave a full node.
 std::vector<Send> two_kinds(CommSchedule& schedule, Bytes block, const Placement& placement) {
   const double n = placement.ranks, full = placement.per_node;
   const double last = placement.ranks_on(placement.nodes() - 1);

@@ -24,7 +24,7 @@ double channels_of(const CommSchedule& schedule, Bytes size, const Transport& tr
 }
 
 // Returns the number of parts into which a hop divides the round's bytes. Each channel of a chain
-// passes on its part of its lane's slice, even if few channels are in use.
+// passes on its part of the slice, even if few channels are in use.
 double parts_of_hop(const Round& round, const CommSchedule& schedule, double in_use, double all,
                     const Transport& transport) {
   const bool chain = round.pace == Pace::streaming && schedule.latencies == Latencies::ring;

@@ -29,7 +29,7 @@ CollectiveRequest drawn_together(CollectiveRequest request, int nodes_alike) {
   return request;
 }
 
-// Returns the number of parts that are written out to stand for all; zero: not folded.
+// Returns the number of parts that are written out to represent all parts; zero: not folded.
 int parts_of(const CollectiveRequest& request, std::string_view algorithm, int nodes_alike) {
   return request.expand || request.beside ? 0
                                           : parts_written(algorithm, request.group, nodes_alike);
@@ -172,7 +172,7 @@ int of_trees(const CollectiveRequest& request, Machines& machines) {
   return static_cast<int>(parts->parts.size());
 }
 
-// Returns the folded machine if parts can stand for all, else a full one.
+// Returns the folded machine if some parts can represent all, else a full one.
 Machines::Wired& machine_for(const CollectiveRequest& request, std::string_view algorithm,
                              Machines& machines) {
   const int parts = parts_of(request, algorithm, machines.nodes_alike());

@@ -26,7 +26,7 @@ struct CollectiveRequest {
   std::string algorithm;      // empty: the library's choice
   std::string protocol;       // empty: the library's choice
   bool expand = false;        // --symmetry off: every rank and every round is simulated
-  bool priced_alone = false;  // by the closed form; no program is built
+  bool priced_alone = false;  // only the closed form is used; no program is built
   // Place of the group if other groups overlap it; the full machine is then used.
   std::optional<Place> beside{};
 };
@@ -44,11 +44,11 @@ struct Collective {
   Bytes size;
   std::string algorithm;  // algorithm that all other members refer to
   std::string protocol;
-  Duration time;  // analytic, alone on the machine
+  Duration time;  // analytic time without contention
   Traffic traffic;
   std::shared_ptr<const Machine> machine;
   // Program with one flow for all equal sends, except for overlapping groups and if `expand` is
-  // set. Null if priced alone.
+  // set. Null if only the closed form is used (`priced_alone`).
   std::shared_ptr<const CommProgram> program;
   std::shared_ptr<const Topology> topology;  // topology of the program's links
   // The library's own choice if a measured algorithm is priced in its place (Transport::measured);
@@ -113,7 +113,7 @@ class CollectiveCurve {
   struct Lowered {
     const Protocol* protocol;
     HopLatency hop;
-    std::vector<RoundTransfer> transfers;  // at the reference size
+    std::vector<RoundTransfer> transfers;  // computed at the reference size
   };
   struct Variant {
     std::shared_ptr<const LaidOut> laid;
@@ -148,7 +148,7 @@ class CollectiveCurve {
 // share a link, so that some flows use capacity that others leave free (fair_share.h).
 bool shares_are_unlike(const Collective& collective);
 
-// Returns the time of the program alone on a network model, simulated event by event.
+// Returns the time of the program without contention on a network model, simulated event by event.
 Duration simulate(const Collective& collective, NetworkModel model);
 
 }  // namespace lambcast

@@ -96,7 +96,7 @@ class LinkCounts {
       *known = {link, messages};
   }
 
-  // Counts the loads of a node's own links and NICs; the first node stands for all equal ones.
+  // Counts the loads of a node's own links and NICs. The first node represents all equal ones.
   void inside(const Node& node) {
     loads_.clear();
     for (std::size_t s = 0; s < siblings_; ++s)

@@ -12,7 +12,7 @@
 namespace lambcast {
 namespace {
 
-// NCCL 2.4 has one channel per lane and so one tree, and broadcasts after everything is reduced:
+// NCCL 2.4 has one channel per NIC and so one tree, and broadcasts after everything is reduced:
 // each byte passes an inner node's NIC twice each way, with two trees once. 16 nodes on 10 GbE took
 // 2.06 times as long as two trees would (all_reduce, public nccl-tests table).
 constexpr int first_with_two_trees = 5;
@@ -118,8 +118,8 @@ class Lowering {
                                               : protocol_.efficiency;
   }
 
-  // NCCL opens its connections per channel: two for a ring's lane, two to a peer for messages
-  // (src/graph/paths.cc), one for each of a lane's two trees. MPI has no channels.
+  // NCCL opens its connections per channel. A ring through one NIC has two channels, and so have
+  // messages to a peer (src/graph/paths.cc); each of two trees has one. MPI has no channels.
   double channels_of_a_lane() const {
     if (!transport_.tuning) return 1;
     const double of_ring = nccl_channels_of_a_lane(*transport_.tuning, group_.per_node);
@@ -150,11 +150,11 @@ class Lowering {
   const Protocol& protocol_;
   Latencies latencies_;
   double network_efficiency_;  // payload bytes per byte on the wire between nodes
-  Bandwidth stream_cap_;       // of one send; zero: no cap
+  Bandwidth stream_cap_;       // cap of one send; zero: no cap
 };
 
-// Returns the time that a transfer takes longer because the last node waits for its turn (equation
-// in transport.h).
+// Returns the additional time of a transfer whose last node waits for its turn (equation in
+// transport.h).
 Duration late_turn(Bytes message, const Transport& transport, int nodes, Duration transfer) {
   if (nodes < 3) return {};
   const double queued = std::min(1.0, transport.queue_ahead / message);
@@ -179,7 +179,8 @@ bool slices(const Round& round, const Transport& transport) {
   return round.pace != Pace::stepwise && (transport.slice.value() > 0 || whole_blocks);
 }
 
-// Returns the number of slices into which a lane's bytes are cut; one without a slice size.
+// Returns the number of slices into which the bytes of a ring or tree through one NIC are cut; one
+// without a slice size.
 double slices_of(const Round& round, const Transport& transport, const Protocol& protocol) {
   if (transport.slice.value() == 0) return 1;
   const double least = round.pace == Pace::rotating ? protocol.slices : 1;
@@ -236,7 +237,7 @@ std::vector<std::vector<RoundTransfer>> transfers_of(
     const LaidOut& laid, const Topology& topology, const Transport& transport,
     const std::vector<const Protocol*>& protocols) {
   const CommSchedule& schedule = laid.schedule;
-  std::vector<std::vector<Share>> shares;  // by set and class of loads
+  std::vector<std::vector<Share>> shares;  // indexed by set and class of loads
   for (const auto& paths : laid.routes) {
     shares.emplace_back();
     for (const FlowLoads::Class& of : paths->loads().classes)

@@ -19,7 +19,7 @@ namespace lambcast {
 struct RoundTransfer {
   Duration flows;  // time until the last flow has arrived
   Duration hops;   // time of one slice with all bytes of the round, over its hops in sequence
-  Duration local;  // time of the slowest send inside a node, alone on its links
+  Duration local;  // time of the slowest send inside a node, without contention
 };
 
 struct RoundLatency {

@@ -47,7 +47,7 @@ class Machines {
   };
 
   Machines() = default;
-  // `nodes_alike` nodes form a part that can stand for all parts; zero: there is no folded form.
+  // `nodes_alike` nodes form a part that can represent all parts; zero: there is no folded form.
   Machines(const NodeSpec& node, int nodes, Fabric fabric, int nodes_alike);
 
   int nodes_alike() const { return nodes_alike_; }
@@ -79,8 +79,8 @@ class Machines {
   int nodes_ = 1;
   Fabric fabric_;
   int nodes_alike_ = 0;
-  std::map<int, Wired> folded_;    // by number of parts
-  std::map<int, Wired> unfolded_;  // by number of nodes
+  std::map<int, Wired> folded_;    // indexed by number of parts
+  std::map<int, Wired> unfolded_;  // indexed by number of nodes
   std::shared_ptr<LaidOuts> laid_outs_;
   int wiring_ = 0;
 };

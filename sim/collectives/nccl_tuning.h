@@ -39,15 +39,15 @@ struct NcclTuning {
   static constexpr int most_of_collnet = 8, first_with_collnet = 14;  // GPUs per node, 2.14
   Gpu gpu = Gpu::ampere;
   int minor = newest;      // minor version of NCCL 2
-  double link_GBps = 240;  // from one GPU to all others of its node
-  int gpus_per_node = 8;   // of the whole node
+  double link_GBps = 240;  // rate from one GPU to all others of its node
+  int gpus_per_node = 8;   // number of GPUs in a whole node
   bool mesh = false;       // a GPU reaches each other GPU over an equal share of its links
   bool nvlink = true;
   bool in_switch = false;                       // NVLS is available
   bool amd = false;                             // AMD CPU
-  int nics = 1;                                 // of the whole node
+  int nics = 1;                                 // number of NICs in a whole node
   double nic_GBps = 25;                         // nominal rate of each NIC
-  Duration nic_latency{};                       // as reported by a network plugin
+  Duration nic_latency{};                       // latency that a network plugin reports
   bool ll = true, ll128 = true, simple = true;  // allowed protocols (NCCL_PROTO)
   bool sharp = false;  // the network's switches reduce (NCCL_COLLNET_ENABLE)
   // Algorithms that an all_reduce may use (NCCL_ALGO). Operations with only one algorithm, such as
@@ -101,7 +101,7 @@ int nccl_choices_since(int minor, bool in_switch);
 bool lists_other_speed(const NcclTuning& tuning, int gpus_per_node, double factor);
 
 struct NcclChoice {
-  std::string_view algorithm;  // one of algorithm_names()
+  std::string_view algorithm;  // a name from algorithm_names()
   Duration time;               // NCCL's own estimate
 };
 

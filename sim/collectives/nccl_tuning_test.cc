@@ -272,7 +272,7 @@ TEST_CASE("NCCL's latencies differ between versions") {
     CHECK(start("ring", Only::ll128, minor, true, 2) ==
           sum(14 + (30 - between) * 1.9 + between * 4.0));
   }
-  // LL has a quarter of a ring's rate, from 2.21 on half.
+  // LL has a quarter of a ring's rate before 2.21, and half of it from 2.21 on.
   for (const int minor : {19, 20, 21, 22})
     CHECK(us_of({with(Only::ll, {.minor = minor}), "ring", S, 2, 8}) -
               us_of({with(Only::ll, {.minor = minor}), "ring", s, 2, 8}) ==

@@ -27,7 +27,7 @@ struct Placement : ProcessGroup {
   int nics = 1;               // NICs that the members on one node use
   double groups_per_nic = 1;  // siblings that share a NIC
   // If folded, only the sends of the first `written` nodes are stored, in parts of `part` nodes
-  // each; they stand for those of all nodes (see machine.h). Otherwise all nodes are written.
+  // each; they represent the sends of all nodes (see machine.h). Otherwise all nodes are written.
   bool folded = false;
   int written = 1;
   int part = 1;

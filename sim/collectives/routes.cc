@@ -216,10 +216,10 @@ class Finder {
   Endpoint endpoint_;
   Router& router_;
   const Place& place_;
-  std::vector<Member> members_;          // by sibling and rank, if all are written
+  std::vector<Member> members_;          // indexed by sibling and rank, if all are written
   std::vector<std::vector<int>> nics_;   // NICs of a node that each sibling uses
-  std::vector<Way> ways_out_, ways_in_;  // by slot and NIC, in the first node
-  std::vector<Way> inside_;              // by both slots, in the first node
+  std::vector<Way> ways_out_, ways_in_;  // indexed by slot and NIC, in the first node
+  std::vector<Way> inside_;              // indexed by both slots, in the first node
   std::size_t links_of_node_ = 0;
   std::vector<LinkId> to_nic_;  // links of the path being found
   bool halves_ = false;         // whether the current set has halves

@@ -59,8 +59,8 @@ struct Round {
   Bytes channel_bytes{};
   // Size of one message if every rank posts one to every other rank at once; else zero.
   Bytes at_once{};
-  // Whether all ranks post to their peers in the same order, so that the last peer waits for its
-  // turn.
+  // Whether all ranks post to their peers in the same order, so that the last peer receives last
+  // from all of them.
   bool same_order = false;
 };
 
@@ -83,8 +83,8 @@ struct CommSchedule {
   // If folded, sends to or from nodes that are not written count half: they load only the links of
   // the written end. Otherwise they return to the image of their receiver (machine.h).
   bool halves = false;
-  // The only set is an exchange of every rank with every other rank. One send stands for all sends
-  // within a node, one for all sends that leave a full node (exchange_loads.h).
+  // The only set is an exchange of every rank with every other rank. One send represents all sends
+  // within a node, another one all sends that leave a full node (exchange_loads.h).
   bool everybody = false;
   std::vector<std::vector<Send>> send_sets;
   std::vector<Round> rounds;

@@ -30,7 +30,7 @@ class SendRuns {
     const Send* send;
     std::size_t at;  // index of the first of these flows
     bool crosses;
-    double share;  // of all bytes that leave its first node, if NodeCaps::some; else 0
+    double share;  // part of all bytes that leave its first node, if NodeCaps::some; else 0
     std::uint32_t count;
   };
   // Calls take(run) for all flows of a set, sibling by sibling.
@@ -67,7 +67,7 @@ class SendRuns {
   std::vector<Bytes> leaving_each_node(const std::vector<Send>& sends, NodeCaps caps) const;
 
   const Placement& group_;
-  std::vector<int> nodes_;  // by rank, if all are stored
+  std::vector<int> nodes_;  // indexed by rank, if all are stored
 };
 
 // A class is valid for all sizes of a schedule; its bytes are those of `send`.

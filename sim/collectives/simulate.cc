@@ -1,4 +1,4 @@
-// Simulates a collective alone on a network model, event by event.
+// Simulates a single collective on a network model, event by event.
 #include <algorithm>
 
 #include "sim/collectives/collective.h"

@@ -82,7 +82,7 @@ struct InSwitch {
 
 struct Protocol {
   std::string name;
-  HopLatency ring;  // also for all algorithms that are not trees
+  HopLatency ring;  // used by rings and all other algorithms except trees
   HopLatency tree;
   double efficiency = 1;                                   // payload bytes per byte on the wire
   Bytes largest{std::numeric_limits<double>::infinity()};  // largest payload that may use it
@@ -106,7 +106,7 @@ struct MeasuredAlgorithms {
 struct Transport {
   std::vector<Protocol> protocols;
   Duration message_overhead;  // posting and matching one message
-  Bandwidth flow_cap;         // of one network flow (a TCP stream); zero: no cap
+  Bandwidth flow_cap;         // cap of one network flow (a TCP stream); zero: no cap
   int connections = 1;        // flows per pair of peers; with NCCL, per channel
   Endpoint endpoint = Endpoint::gpu;
   Bytes queue_ahead{};                    // q above; zero: messages are sent in parallel
@@ -122,7 +122,7 @@ struct Transport {
   // any. An unmeasured algorithm that NCCL chooses is priced at most like a measured ring: NCCL's
   // rule rated it cheaper, and a prior does not outweigh a measurement.
   std::vector<MeasuredAlgorithms> measured{};
-  // Bytes that one lane of a ring passes on at once (a quarter of that for NCCL's trees); zero:
+  // Bytes that one ring through a NIC passes on at once (a quarter of that for NCCL's trees). Zero:
   // slices are not modelled.
   Bytes slice{};
 };

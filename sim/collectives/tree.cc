@@ -79,8 +79,8 @@ void between_nodes(std::vector<Send>& sends, Bytes size, const Placement& placem
 Bytes network_traffic(Bytes size, int nodes) { return size * (2.0 * (nodes - 1) / nodes); }
 
 // Adds the sends of a reduction in the switch, which reads S from every rank and sends each its
-// share of the sum; every rank sends its share back and gets the whole: S (1 + 1/p) each way. Sends
-// to neighbours stand for those to the switch.
+// share of the sum; every rank sends its share back and gets the whole: S (1 + 1/p) each way. The
+// switch is written as sends to neighbours.
 Bytes through_switch(std::vector<Send>& sends, Bytes size, const Placement& placement) {
   const int local = placement.per_node;
   const Bytes each = size * (1 + 1.0 / local);

@@ -57,7 +57,7 @@ TEST_CASE("engine: the effort of a run counts its events, started flows and solv
   const Effort spent = effort() - before;
   CHECK(spent.events == static_cast<std::int64_t>(timeline.events));
   CHECK(spent.flows == 2);
-  CHECK(spent.solves == 2);  // both flows, then the longer one alone
+  CHECK(spent.solves == 2);  // one solve for both flows, one for the longer flow
 }
 
 TEST_CASE_METHOD(Fixture, "engine: exposed communication is what computation does not cover") {

@@ -66,7 +66,7 @@ class Folding {
     return result = std::make_shared<const FlowSet>(paths_[of], std::move(flows));
   }
 
-  std::vector<ColouredFlows> moved_;  // by Paths object, as numbered in by_paths_
+  std::vector<ColouredFlows> moved_;  // indexed by Paths object, as numbered in by_paths_
   std::map<const Paths*, std::size_t> by_paths_;
   std::set<const FlowSet*> added_;
   std::optional<Alike> alike_;

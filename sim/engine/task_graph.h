@@ -59,8 +59,8 @@ struct Task {
   std::string name;
   Category category;
   ResourceId resource;
-  Duration duration;                     // for compute tasks
-  const CommProgram* program = nullptr;  // for communication tasks
+  Duration duration;                     // used by compute tasks
+  const CommProgram* program = nullptr;  // used by communication tasks
 };
 
 class TaskGraph {

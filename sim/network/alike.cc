@@ -88,7 +88,7 @@ class Refinement {
   }
 
   std::span<const ColouredFlows> lists_;
-  std::vector<LinkLists> routes_;  // by list; links as their numbers
+  std::vector<LinkLists> routes_;  // indexed by list; links are given as their numbers
   std::vector<std::vector<Colour>> flows_;
   std::vector<std::uint32_t> number_;  // number of each link
   std::vector<LinkId> used_;           // used link of each number; so are the next two

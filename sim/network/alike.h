@@ -42,8 +42,9 @@ struct Alike {
   // the narrowest class limits these flows.
   using Trunk = std::vector<Links>;
 
-  std::vector<std::vector<Flows>> flows;  // by list of flows, ordered by the first flow of a class
-  std::vector<LinkLists> paths;           // paths of these classes, as lists of trunks
+  std::vector<std::vector<Flows>>
+      flows;  // indexed by list of flows; classes are ordered by their first flows
+  std::vector<LinkLists> paths;  // paths of these classes, as lists of trunks
   std::vector<Trunk> trunks;
 };
 

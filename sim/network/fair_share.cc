@@ -16,7 +16,7 @@ std::vector<Share> shares_of(const FlowSet& set, const Topology& topology) {
 // The flows with the least share per unit of weight among the flows examined so far.
 struct First {
   double share = std::numeric_limits<double>::infinity();
-  double least_bytes = 0, most_bytes = 0;  // per unit of weight
+  double least_bytes = 0, most_bytes = 0;  // bytes per unit of weight
 
   void look_at(double share_of_one, double bytes_of_one) {
     if (share_of_one < share * (1 - 1e-12)) {

@@ -47,7 +47,7 @@ class FairShares {
   bool is_in(const FlowLoads::Class& of, std::span<const LinkId> links, std::uint32_t weight) const;
 
   const Topology& topology_;
-  std::vector<double> load_;                                // per link; zero between calls
+  std::vector<double> load_;                                // load of each link; zero between calls
   std::unordered_map<std::uint64_t, std::uint32_t> known_;  // classes by hash, during a call
 };
 

@@ -52,7 +52,8 @@ void FlowNetwork::start(Ticket ticket, const FlowSet& flows, std::int64_t times,
   if (!begin(ticket, flows, times)) alone_.reset();
 }
 
-// Returns the remembered time, or the time that follows from the shares alone.
+// Returns the remembered time of the set, or the time that follows from its shares without
+// simulation.
 std::optional<Duration> FlowNetwork::known_alone(const FlowSet& flows, std::int64_t times) {
   const auto [known, is_new] = known_.try_emplace({&flows, times});
   if (is_new) {

@@ -27,7 +27,7 @@ struct NodeSpec {
   Bandwidth gpu_link;       // between a GPU and its peers: NVLink, or its PCIe slot
   bool pcie_peers = false;  // peers communicate over PCIe, which NIC traffic then shares
   Bandwidth gpu_nic;        // between a GPU and the NICs over PCIe, unless pcie_peers
-  Bandwidth nic;            // one NIC; more NICs than GPUs are bundled, one bundle per GPU
+  Bandwidth nic;            // rate of one NIC; more NICs than GPUs are bundled, one bundle per GPU
   Bandwidth host_link;      // between the processes of a node, through host memory
   bool operator==(const NodeSpec&) const = default;
 };

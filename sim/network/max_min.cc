@@ -88,7 +88,7 @@ void MaxMin::remove(FlowId id) {
     // followed by others.
     if (carrier.count < 2 || carrier.ceilings < capacity(link) / 2) become_wide(carrier);
   }
-  if (flow.before == 0) std::erase(added_, id);  // not solved yet
+  if (flow.before == 0) std::erase(added_, id);  // the flow is not solved yet
   flow.state = State::gone;
   ++flow.reused;
   free_.push_back(id);

@@ -50,7 +50,7 @@ class MaxMin {
 
   struct Flow {
     std::span<const LinkId> links;
-    double ceiling;  // per unit of weight, as levels are
+    double ceiling;  // highest rate per unit of weight, like levels
     double level;
     double before;  // level at the last solve(), zero for a new flow
     LinkId limit;
@@ -137,7 +137,7 @@ class MaxMin {
   const Topology& topology_;
   std::vector<Flow> flows_;
   std::vector<FlowId> free_;
-  std::vector<Carrier> carriers_;  // by link; empty until the first flow is added
+  std::vector<Carrier> carriers_;  // indexed by link; empty until the first flow is added
   std::vector<LinkId> touched_;
   std::vector<FlowId> added_;
   std::vector<FlowId> solved_;  // flows solved together, later the flows that changed

@@ -43,8 +43,8 @@ struct FlowLoads {
   struct Class {
     std::vector<OnLink> links;
     std::uint32_t weight = 1;
-    // Returns the rate of each flow of the class, and the rate of one unit of weight alone; zero
-    // without links.
+    // Returns the rate of each flow of the class, and the rate that one unit of weight has without
+    // contention. Both are zero without links.
     Share share(const Topology& topology) const;
   };
   struct Run {
@@ -52,7 +52,7 @@ struct FlowLoads {
     std::uint32_t flows;  // number of consecutive flows
   };
   std::vector<Class> classes;
-  std::vector<Run> runs;  // in the order of the flows
+  std::vector<Run> runs;  // runs in the order of the flows
 
   std::vector<Share> shares(const Topology& topology) const;
 };
@@ -162,7 +162,7 @@ std::string_view name_of(NetworkModel model);
 
 std::unique_ptr<Network> make_network(NetworkModel model, const Topology& topology);
 
-// Returns the time of one set alone by the closed form of AnalyticNetwork.
+// Returns the time of a single set by the closed form of AnalyticNetwork.
 Duration analytic_time(const FlowSet& flows, const Topology& topology);
 
 }  // namespace lambcast

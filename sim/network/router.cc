@@ -86,8 +86,8 @@ struct Numbering {
       vertex.push_back(v);
     }
   }
-  std::vector<SwitchId> number;  // by vertex; none for endpoints
-  std::vector<VertexId> vertex;  // by switch
+  std::vector<SwitchId> number;  // indexed by vertex; none for endpoints
+  std::vector<VertexId> vertex;  // indexed by switch
 };
 
 // Switches and the links between them.

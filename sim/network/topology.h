@@ -61,7 +61,7 @@ class Topology {
   std::vector<Link> links_;
   std::vector<Bandwidth> capacities_;
   std::vector<std::uint32_t> roles_;  // indexed by link
-  std::vector<LinkId> firsts_;        // one link of each role
+  std::vector<LinkId> firsts_;        // the first link of each role
 };
 
 }  // namespace lambcast

@@ -11,7 +11,7 @@ constexpr double low_quantile = 0.05, high_quantile = 0.95;
 // Above this mean, the normal distribution is used: it is within half an event of the Poisson sum,
 // which would underflow.
 constexpr double many_events = 500;
-constexpr double deviations = 1.6449;  // of the normal's 95 % quantile
+constexpr double deviations = 1.6449;  // 95 % quantile of the normal distribution
 
 }  // namespace
 

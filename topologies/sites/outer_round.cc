@@ -118,7 +118,7 @@ double exposed_s(double transfer, double step, const OuterExchange& exchange) {
 double longest_transfer_s(double exposed, double step, const OuterExchange& exchange) {
   double low = 0, high = (exposed + exchange.every * step) / exchange.fragments;
   if (exposed_s(high, step, exchange) <= exposed) return high;
-  constexpr int halvings = 60;  // of all digits of a double
+  constexpr int halvings = 60;  // enough for all digits of a double
   for (int i = 0; i < halvings; ++i) {
     const double middle = (low + high) / 2;
     (exposed_s(middle, step, exchange) <= exposed ? low : high) = middle;
@@ -248,7 +248,7 @@ std::optional<Bandwidth> bandwidth_for(double utilisation, const SiteGroup& grou
   const double exposed = step.s() * exchange.every * (1 / utilisation - 1);
   const double transfer = longest_transfer_s(exposed, step.s(), exchange);
   const double left = transfer - rtt.s() * traffic.round_trips;
-  constexpr double least = 1e-9;  // of a step: no transfer can be hidden
+  constexpr double least = 1e-9;  // as a share of a step; below it no transfer can be hidden
   if (left <= least * step.s()) return std::nullopt;
   const Bytes volume = traffic.at_once ? traffic.sent : traffic.sent + traffic.received;
   return Bandwidth(volume.value() / left);

@@ -60,7 +60,7 @@ namespace lambcast {
 // Encoding of a weight's change on the wire.
 struct OuterCodec {
   std::string_view name;
-  double bits = 32;       // per weight
+  double bits = 32;       // bits per weight
   bool sums = true;       // whether a ring may add codes at each hop
   std::string_view of{};  // the programs or papers that use it
 };
@@ -74,7 +74,7 @@ struct OuterExchange {
   int every = 1;                // H, in steps
   int fragments = 1;            // F; at most H
   int delay = 0;                // tau, in steps
-  std::optional<int> layers{};  // of the model, for an exchange by layer
+  std::optional<int> layers{};  // layers of the model, for an exchange by layer
   std::optional<int> quorum{};  // K; absent: all sites, or one if decoupled
   bool decoupled = false;
 };
@@ -87,15 +87,15 @@ struct OuterRound {
   Duration transfer;  // time T of a fragment
   Duration exposed;   // summed over all fragments
   Duration time() const { return compute + exposed; }
-  Bytes sent, received;              // by a site in the round
+  Bytes sent, received;              // bytes of a site in the round
   std::vector<std::size_t> members;  // sites that the round waits for, in the order they are ready
-  std::vector<double> work;          // of each site: share of its rounds that enters the model
-  std::vector<Duration> times;       // of each site: from one of its rounds to the next
+  std::vector<double> work;          // for each site: share of its rounds that enters the model
+  std::vector<Duration> times;       // for each site: time from one of its rounds to the next
   Expected training;                 // sites that train at a moment
   std::size_t pace = 0;              // the site that the links must keep up with
   double kept = 1;                   // share of its time that the exchange leaves
-  double up_share = 1;               // of the time, without failures and what they undo
-  double utilisation = 1;            // includes it
+  double up_share = 1;     // share of the time without failures and the work that they undo
+  double utilisation = 1;  // includes it
 };
 
 // Returns the round of sites with step times `steps`, one for each site of the group.

@@ -43,7 +43,7 @@
 namespace lambcast {
 
 struct SiteLink {
-  Sourced<Bandwidth> up, down;  // of the whole site
+  Sourced<Bandwidth> up, down;  // rates of the whole site
   Sourced<Duration> rtt;
   Sourced<Duration> jitter{Duration(), {Kind::assumed, "default"}};
   Sourced<Bytes> window;
