@@ -45,7 +45,7 @@ CollectiveJob decode_job(const Table& table, const Cluster& cluster, std::size_t
   return job;
 }
 
-// The repetitions of every job in sequence, and the last task of each job.
+// Task graph with the repetitions of every job in sequence, and the last task of each job.
 struct Queue {
   TaskGraph graph;
   std::vector<TaskId> last;

@@ -1,5 +1,5 @@
-// One collective over a list of sizes: the output of `lambcast collective`, with one row per size,
-// by either network model and with the interval of the forecast.
+// The output of `lambcast collective`: one collective over a list of sizes, one row per size, with
+// the times of both network models and the interval of the forecast.
 #pragma once
 
 #include <string>

@@ -40,7 +40,7 @@ struct Departure {
   bool choice = false;
   // Half width of the change of the NICs' rate, if the rate was effective before.
   std::optional<double> from_effective_nic{};
-  // The overrides that cause the departure, as given.
+  // The overrides that cause the departure, as the user gave them.
   std::vector<std::string> keys{};
   bool operator==(const Departure&) const = default;
 

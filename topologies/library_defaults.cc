@@ -32,7 +32,7 @@ ProtocolSpec protocol(const char* name, HopsUs ring, HopsUs tree, double efficie
           std::nullopt};
 }
 
-// Rate of LL over more than two nodes in NCCL's model (src/graph/tuning.cc, Intel).
+// Rate of LL over more than two nodes in NCCL's model, with Intel CPUs (src/graph/tuning.cc).
 constexpr Bandwidth ll_of_four_nodes(20.4e9);
 
 // Rate at which all proxy threads and copies of one node together move data over TCP, with any
@@ -89,7 +89,7 @@ std::vector<ProtocolSpec> nccl_protocols(NetworkKind network, bool pcie_peers,
   const Provenance assumed{Kind::assumed, sockets};
   const bool rdma = network == NetworkKind::rdma;
   const Provenance& wire = rdma ? published : assumed;
-  // Latencies per hop inside a node: over NVLink, or over PCIe and host memory.
+  // The latency of a hop inside a node depends on its way: NVLink, or PCIe and host memory.
   const double ll = pcie_peers ? 1.0 : 0.6;
   const double simple_ring = pcie_peers ? 5.7 : 3.4;
   std::vector<ProtocolSpec> protocols;

@@ -16,9 +16,10 @@ Gpu generation_of(std::string_view device) {
   return device.starts_with("b") || device.starts_with("gb") ? Gpu::blackwell : Gpu::hopper;
 }
 
-// By GPU generation: 6, 12, 18 and 18 links at 20, 20, 20.6 and 40.1 GB/s (src/graph/topo.h).
+// Rate of all links of a GPU, by generation: 6, 12, 18 and 18 links at 20, 20, 20.6 and 40.1 GB/s
+// (src/graph/topo.h).
 constexpr double all_links_GBps[] = {120, 240, 370.8, 721.8};
-// By GPU generation: x16 slots of PCIe 3, 4, 5 and 5.
+// Rate of an x16 slot of PCIe, by GPU generation: PCIe 3, 4, 5 and 5.
 constexpr double pcie_GBps[] = {12, 24, 48, 48};
 
 }  // namespace

@@ -90,7 +90,7 @@ TEST_CASE("NCCL's choice: settings of users in its environment") {
                     Catch::Matchers::Contains("8 is above max_ctas, 4"));
 }
 
-// The syntax of NCCL_ALGO and NCCL_PROTO.
+// Keys accept the syntax of NCCL_ALGO and NCCL_PROTO.
 TEST_CASE("NCCL's algorithms and protocols are named in any case, or left out after a ^") {
   const auto of = [](const char* key, const char* value) {
     return load_cluster("hgx-h100-ndr", {{key, value}}).nccl;

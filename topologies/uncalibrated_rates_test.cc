@@ -208,7 +208,8 @@ TEST_CASE("uncalibrated rates: the GPUs of a node keep its NIC busy over TCP") {
   CHECK(excess(8) == Approx(first + std::hypot(whole - first, latency) - whole).epsilon(0.01));
 }
 
-// src/transport/net_socket.cc: 2 threads x 8 sockets on AWS, 4 x 1 on Google Cloud.
+// Threads x sockets per channel by src/transport/net_socket.cc: 2 x 8 on AWS, 4 x 1 on Google
+// Cloud.
 TEST_CASE("uncalibrated rates: the platform of a NIC sets the number of NCCL's sockets") {
   const auto connections = [](const Overrides& overrides) {
     return load_cluster("commodity-100gbe", overrides).nccl.connections;

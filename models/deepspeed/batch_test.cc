@@ -68,7 +68,7 @@ TEST_CASE("batch: DeepSpeed's assertions in its own words") {
                            "micro_batch_per_gpu * gradient_acc_step * world_size 8 != 2 * 1 * 1 "
                            "(allowed: a train batch size that is a multiple of 2 = micro batch 2 * "
                            "accumulation 1 * 1 GPUs)"));
-  // 100 / 3 / 8 = 4 rounds down, and 3 * 4 * 8 = 96.
+  // 100 / 3 / 8 rounds down to 4, and 3 * 4 * 8 = 96 is not 100.
   CHECK_THROWS_WITH(resolve_batch({100, 3, none}, 8), Contains("100 != 3 * 4 * 8"));
 }
 

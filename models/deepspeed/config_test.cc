@@ -222,7 +222,7 @@ TEST_CASE("config: gpt-neox's file gets all its errors at once") {
                            "keyword argument 'cuda-aware', did you mean 'cuda_aware'?\n"
                            "ds.json:8: zero_optimization.stage: 1bit-Adam is not compatible with "
                            "ZeRO"));
-  // freeze_step 2 results in a single warm-up step.
+  // With freeze_step 2 there is a single warm-up step.
   CHECK(warmup_steps(recipe_of(config)) == 1);
   CHECK(codes(check_run(config, 100)) == std::vector<std::string>{"freeze-early"});
 }

@@ -33,7 +33,7 @@ std::span<const KnownKey> top_level_keys();
 // runtime/tensor_parallel/config.py, module_inject/auto_ep_config.py (expert_parallel),
 // runtime/activation_checkpointing/config.py.
 std::span<const KnownKey> zero_keys();
-// Source: runtime/zero/offload_config.py
+// Keys of offloading. Source: runtime/zero/offload_config.py.
 std::span<const std::string> offload_param_keys();
 std::span<const std::string> offload_optimizer_keys();
 std::span<const std::string> fp16_keys();

@@ -82,7 +82,7 @@ enum class Fusion {
   compiled,  // norms and casts with their neighbours, a fused loss: Transformer Engine,
              // torch.compile
 };
-// From the smallest part to the largest.
+// Parts of a block that a backward pass repeats, from the smallest to the largest.
 enum class Repeated {
   nothing,
   attention_core,

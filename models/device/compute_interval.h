@@ -29,7 +29,7 @@
 
 namespace lambcast {
 
-// From the closest to the most distant evidence.
+// Evidence behind a time, from the closest to the most distant.
 enum class Basis {
   this_machine,  // scaled by a measurement of the machine, or this very kernel measured
   this_device,   // timed on the same GPU in another machine or by another program

@@ -182,7 +182,7 @@ TEST_CASE("compute: a time without a curve states it") {
   CHECK(micro_batch_time(load_device("v100-16g"), bert, "deepspeed", 3, 384).extrapolated);
   const auto h100 = micro_batch_time(load_device("h100"), bert, "deepspeed", 256, 128);
   CHECK(h100.rests_on.front().provenance.kind == Kind::assumed);
-  // 3 * 256 * 80.16 GFLOP at 40 % of 989 TFLOP/s.
+  // 256 samples take 3 * 256 * 80.16 GFLOP at 40 % of 989 TFLOP/s.
   CHECK(total_ms(h100) ==
         Approx(3 * 256 * forward_flops(bert, 128).value() / (0.4 * 989e12) * 1e3));
 }

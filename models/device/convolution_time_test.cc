@@ -68,7 +68,7 @@ TEST_CASE(
         Approx(us(strided, ConvolutionPass::forward, MatrixFormat::half)).epsilon(0.01));
 }
 
-// 2 images of 4 x 4 pixels and 16 channels: N = 512 elements of 2 bytes.
+// The net has 2 images of 4 x 4 pixels and 16 channels: N = 512 elements of 2 bytes.
 TEST_CASE("convolution: norms, sums and ReLUs move the bytes stated in the header") {
   ModelShape net;
   net.convolutions = {

@@ -30,7 +30,7 @@ struct TrainingCurve {
   Provenance provenance;
 };
 
-// Measured kernel time over elements, as written by `lambcast profile`.
+// Measured times of a kernel by number of elements, as written by `lambcast profile`.
 struct KernelCurve {
   std::string name;
   std::vector<double> elements;  // ascending
@@ -40,7 +40,7 @@ struct KernelCurve {
   Provenance provenance;
 };
 
-// Measured time of one transformer block over the micro batch.
+// Measured times of one transformer block by micro batch.
 struct LayerCurve {
   std::int64_t hidden = 0, heads = 0, ffn = 0, seq_len = 0;
   std::vector<double> micro_batch;  // ascending

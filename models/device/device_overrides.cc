@@ -11,7 +11,7 @@ namespace {
 
 std::string flag_of(const std::string& key) { return "--set device." + key; }
 
-// A key of a curve: the index of the curve in its list, and the key.
+// A key of a curve: the index of the curve in its list, and the name of the key.
 struct OfCurve {
   std::size_t index;
   std::string key;

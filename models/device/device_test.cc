@@ -222,7 +222,7 @@ TEST_CASE("devices: a file written by the profiler loads as a device") {
   CHECK(device.peak_half.value.value() == Approx(150 * 4e12));
   CHECK(device.peak_single.value.value() == Approx(75 * 4e12));
 
-  // A profile without layers, with and without a measured product.
+  // The profile has no layers; once it has a measured product, and once it has none.
   written.layers.clear();
   for (const FlopRate peak : {FlopRate(), FlopRate(700e12)}) {
     written.peak_half = peak;

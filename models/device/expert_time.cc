@@ -16,7 +16,7 @@ struct Experts {
   double h = static_cast<double>(hidden);
   double f = static_cast<double>(work.ffn);
   std::int64_t up = writer.work.gated ? 2 * work.ffn : work.ffn;
-  // Rows per expert, rounded up.
+  // Rows per expert are rounded up.
   std::int64_t rows = std::llround(std::ceil(work.rows / static_cast<double>(work.local)));
   std::int64_t tokens = std::llround(work.tokens), places = std::llround(work.sent);
 

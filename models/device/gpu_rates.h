@@ -71,7 +71,7 @@ struct GpuRates {
   FlopRate reached(MatrixFormat format) const;
 };
 
-// Numbers from the device's own keys.
+// Numbers that decode_rates() takes from the device's own keys.
 struct DeviceNumbers {
   std::string name;
   Sourced<FlopRate> peak_single, peak_half;

@@ -48,7 +48,7 @@ void refuse_biases(ConfigReader& config);
 // Refuses a sliding_window that use_sliding_window enables.
 void refuse_window(ConfigReader& config);
 
-// Defined in dense.cc:
+// These functions are defined in dense.cc:
 void describe_llama(ConfigReader& config, Description& model);
 void describe_mistral(ConfigReader& config, Description& model);
 void describe_qwen2(ConfigReader& config, Description& model);
@@ -68,7 +68,7 @@ void describe_cohere(ConfigReader& config, Description& model);
 void describe_gpt2(ConfigReader& config, Description& model);
 void describe_bert(ConfigReader& config, Description& model);
 
-// Defined in variants.cc:
+// These functions are defined in variants.cc:
 void describe_seed_oss(ConfigReader& config, Description& model);
 void describe_internlm2(ConfigReader& config, Description& model);
 void describe_glm4(ConfigReader& config, Description& model);
@@ -83,7 +83,7 @@ void describe_bloom(ConfigReader& config, Description& model);
 void describe_gpt_bigcode(ConfigReader& config, Description& model);
 void describe_modernbert(ConfigReader& config, Description& model);
 
-// Defined in encoders.cc:
+// These functions are defined in encoders.cc:
 void describe_roberta(ConfigReader& config, Description& model);
 void describe_electra(ConfigReader& config, Description& model);
 void describe_distilbert(ConfigReader& config, Description& model);
@@ -91,7 +91,7 @@ void describe_t5(ConfigReader& config, Description& model);
 void describe_bart(ConfigReader& config, Description& model);
 void describe_vit(ConfigReader& config, Description& model);
 
-// Defined in sparse.cc:
+// These functions are defined in sparse.cc:
 void describe_qwen2_moe(ConfigReader& config, Description& model);
 void describe_olmoe(ConfigReader& config, Description& model);
 void describe_phimoe(ConfigReader& config, Description& model);

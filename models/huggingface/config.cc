@@ -212,7 +212,7 @@ constexpr std::string_view gemma3_defaults =
         "num_hidden_layers": 26, "num_attention_heads": 8, "num_key_value_heads": 4,
         "head_dim": 256, "max_position_embeddings": 131072, "sliding_window": 4096})";
 
-// Sources: transformers 4.57, models/llama, mistral, qwen2, gemma2.
+// Default values of classes. Sources: transformers 4.57, models/llama, mistral, qwen2, gemma2.
 struct Defaults {
   std::string_view model_type, values;
 };

@@ -317,7 +317,8 @@ TEST_CASE("config.json: weights quantized by bitsandbytes have its bits") {
 
 TEST_CASE(
     "config.json: in a multimodal file the text model is read, with the defaults of its class") {
-  // LLaVA 1.5 7B: Llama's defaults, 64 more words, and otherwise Vicuna's 6,738,415,616 parameters.
+  // LLaVA 1.5 7B has Llama's defaults, 64 more words, and otherwise Vicuna's 6,738,415,616
+  // parameters.
   const std::string llava =
       R"({"architectures": ["LlavaForConditionalGeneration"], "model_type": "llava",
           "text_config": {"model_type": "llama", "max_position_embeddings": 4096,

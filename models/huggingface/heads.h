@@ -1,4 +1,4 @@
-// The head of the class in a config.json's `architectures`.
+// Reads the head of a model from the class in a config.json's `architectures`.
 #pragma once
 
 #include <string>

@@ -9,7 +9,7 @@
 namespace lambcast::launchers {
 namespace {
 
-// Source: transformers 4.57, training_args.py (OptimizerNames).
+// Reads the optimizer by its name in transformers 4.57, training_args.py (OptimizerNames).
 void read_optimizer(KeyReader& keys, std::string_view key) {
   std::string name = keys.word(key, "adamw_torch_fused");
   if (name.starts_with("paged_")) name.erase(0, 6);
@@ -117,7 +117,7 @@ constexpr CostlessKeys sample_keys{
     "image_* video_* media_dir remove_unused_columns roles_to_train message_* field_* type "
     "enable_thinking reasoning_effort resize_vocab eot_tokens default_system_message"};
 
-// Completes the ledger with the costless keys of both trainers and of this one.
+// Completes the ledger with the costless keys of both trainers and of this trainer.
 void finish(KeyReader& keys, bool adapted, const std::vector<CostlessKeys>& own) {
   std::vector<CostlessKeys> costless{trainer_keys, update_keys, sample_keys, unused_keys,
                                      model_keys};

@@ -217,8 +217,8 @@ TEST_CASE("Megatron arguments: attention with a window, in all layers or every s
   CHECK(sixth.window_layers == 5);
 }
 
-// A decoder with 2 layers, hidden 64, 4 heads, ffn 256, 1,024 words after padding, and 128
-// positions.
+// The model is a decoder with 2 layers, hidden 64, 4 heads, ffn 256, 1,024 words after padding, and
+// 128 positions.
 TEST_CASE("Megatron arguments: a model that is neither GPT nor Llama is a decoder with its parts") {
   const std::string plain =
       "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --ffn-hidden-size 256 "

@@ -59,7 +59,8 @@ constexpr std::string_view bearing[] = {
     "linear-attention-freq", "retro-add-retriever", "perform-rl-step",
     "num-layers-in-first-pipeline-stage", "num-layers-in-last-pipeline-stage"};
 
-// Sources: those above, and Megatron-DeepSpeed, megatron/arguments.py.
+// Arguments with a sentence on the assumption used instead. Sources: those above, and
+// Megatron-DeepSpeed, megatron/arguments.py.
 constexpr NamedArgument named[] = {
     {"no-bias-dropout-fusion", "kernels are taken to be fused as by default"},
     {"no-bias-gelu-fusion", "kernels are taken to be fused as by default"},

@@ -13,7 +13,7 @@ namespace {
 
 using Number = std::int64_t;
 
-// Wraps around like the shell's 64-bit arithmetic.
+// Returns the result of an operation that wraps around, as in the shell's 64-bit arithmetic.
 Number wrapped(char op, Number a, Number b) {
   const auto x = static_cast<std::uint64_t>(a), y = static_cast<std::uint64_t>(b);
   return static_cast<Number>(op == '+' ? x + y : op == '-' ? x - y : x * y);
@@ -97,7 +97,7 @@ class Calculator {
     Number left = binary(level + 1);
     for (std::string_view op = operator_of(level); !op.empty() && good_; op = operator_of(level)) {
       const bool needed = (op != "||" || left == 0) && (op != "&&" || left != 0);
-      // Powers group from the right.
+      // Powers are evaluated from right to left.
       const bool power = op == "**";
       if (power && ++depth_ > most_nested) return failed();
       const Number right = side(needed, [&] { return binary(power ? level : level + 1); });
@@ -191,7 +191,7 @@ class Calculator {
     Number value = 0;
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
     const auto length = static_cast<std::size_t>(end - rest.data());
-    // Numbers with another base: 010, 0x10, 2#10.
+    // The text is a number with another base: 010, 0x10, 2#10.
     const bool other_base = (length > 1 && rest[0] == '0') ||
                             rest.substr(length).starts_with("#") ||
                             variable_length(rest.substr(length)) > 0;

@@ -56,7 +56,7 @@ class ShellValues {
   const std::map<std::string, std::string>& reasons() const { return reasons_; }
   std::size_t written() const { return written_; }  // characters assigned and expanded
 
-  // Attributes of declare, readonly and export.
+  // Set attributes of names, as declare, readonly and export do.
   void make_integer(const std::string& name) { integers_.insert(name); }
   void make_readonly(const std::string& name) { readonly_.insert(name); }
   bool is_readonly(const std::string& name) const { return readonly_.contains(name); }

@@ -70,7 +70,7 @@ struct MatrixWork {
   // and its source. Assumed.
   double share;
   std::string_view share_name, share_source;
-  // FLOPs of decompositions, averaged over steps.
+  // Returns the FLOPs of decompositions, averaged over steps.
   double (*decomposition_flops)(const StateTensor& matrix) = nullptr;
   // Elements of two fp32 factors that ranks with parts of a matrix add up, so that no rank needs
   // the whole matrix.

@@ -78,7 +78,7 @@ struct Passes {
   bool operator==(const Passes&) const = default;
 };
 
-// Bytes of the fp32 PyTorch expressions that unfused optimizers consist of.
+// Bytes per element of the fp32 PyTorch expressions in unfused optimizers.
 namespace expression {
 inline constexpr double momentum = 20;   // m.mul_(b1).add_(g, alpha): 8 + 12
 inline constexpr double variance = 20;   // v.mul_(b2).addcmul_(g, g): 8 + 12

@@ -73,7 +73,8 @@ TEST_CASE("FLOPs: BigScience's TFLOP/s follow from its times, with recomputation
 }
 
 TEST_CASE("FLOPs: Llama 3.1 as counted by MLPerf's submitters") {
-  // training_results_v5.0 and v5.1, NVIDIA, config_common.sh: TFLOP per sequence of 8192.
+  // TFLOP per sequence of 8192 tokens in NVIDIA's config_common.sh of training_results_v5.0 and
+  // v5.1.
   const auto llama = [](const char* layers, const char* hidden, const char* ffn,
                         const char* heads) {
     return load_model("llama2-70b", std::vector<ModelOverride>{{"model.layers", layers},

@@ -54,7 +54,7 @@ TEST_CASE("pipeline: invalid pipelines are refused in a sentence that names the 
 TEST_CASE("pipeline: orders as printed by the papers and programs") {
   using enum PipelineSchedule;
   CHECK(text_of(stage_slots({gpipe, 2, 1, 3}, 1)) == "F0a F1a F2a B2a B1a B0a");
-  // Narayanan et al. 2021, figure 4, first and last of 4 devices.
+  // Orders of Narayanan et al. 2021, figure 4: first and last of 4 devices.
   CHECK(text_of(stage_slots({one_f_one_b, 4, 1, 6}, 0)) ==
         "F0a F1a F2a F3a B0a F4a B1a F5a B2a B3a B4a B5a");
   CHECK(text_of(stage_slots({one_f_one_b, 4, 1, 3}, 3)) == "F0a B0a F1a B1a F2a B2a");
@@ -64,7 +64,7 @@ TEST_CASE("pipeline: orders as printed by the papers and programs") {
         "F0a F1a F0b F1b F2a B0b F3a B1b F2b B0a F3b B1a B2b B3b B2a B3a");
   CHECK(text_of(stage_slots({interleaved, 2, 2, 4}, 1)) ==
         "F0a F1a F0b B0b F1b B1b F2a B0a F3a B1a F2b B2b F3b B3b B2a B3a");
-  // Qi et al. 2024, figures 2 and 3, here with 2 devices.
+  // Orders of Qi et al. 2024, figures 2 and 3, here with 2 devices.
   CHECK(text_of(stage_slots({zb1p, 2, 1, 3}, 0)) == "F0a F1a I0a W0a F2a I1a W1a I2a W2a");
   CHECK(text_of(stage_slots({zb1p, 2, 1, 3}, 1)) == "F0a I0a F1a I1a W0a F2a I2a W1a W2a");
   CHECK(text_of(stage_slots({zb2p, 2, 1, 4}, 0)) ==

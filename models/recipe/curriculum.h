@@ -25,7 +25,7 @@ struct Curriculum {
   CurriculumSchedule schedule = CurriculumSchedule::fixed_linear;
   std::int64_t min_difficulty = 0;  // > 0
   std::int64_t max_difficulty = 0;  // at most max_seq_len
-  // For fixed_linear and fixed_root:
+  // Values for fixed_linear and fixed_root:
   std::int64_t total_step = 0;       // > 0; DeepSpeed's total_curriculum_step
   std::int64_t difficulty_step = 0;  // > 0
   double root_degree = 1;            // > 0

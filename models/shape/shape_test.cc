@@ -211,7 +211,8 @@ TEST_CASE("costs grow with the sequence") {
 }
 
 TEST_CASE("tensor parallelism divides a block except 6 h elements, and 24 of 34 s h bytes") {
-  // 10 + 24 / t of 34 bytes: Shoeybi et al. 2019; Korthikanti et al. 2022, equation 2.
+  // Tensor parallelism leaves 10 + 24 / t of 34 bytes (Shoeybi et al. 2019; Korthikanti et al.
+  // 2022, equation 2).
   const ModelShape gpt = load_model("gpt3-175b");
   const auto h = static_cast<double>(gpt.hidden);
   double divided = 0;

@@ -118,8 +118,8 @@ TEST_CASE("printable text is one line of UTF-8 without control characters") {
   CHECK(printable("\xc2\x9b"
                   "31m é ✓ 😀") == " 31m é ✓ 😀");
   CHECK(one_line("gpus: 0\nnodes: \x1b") == "gpus: 0; nodes:  ");
-  // Stray and missing continuation bytes, overlong forms, surrogates, and a code point above the
-  // last.
+  // The invalid bytes are stray and missing continuation bytes, overlong forms, surrogates, and a
+  // code point above the last one.
   CHECK(printable("\x80|\xc3|\xc0\xaf|\xed\xa0\x80|\xf5\x80\x80\x80|\xe2\x82") ==
         "\uFFFD|\uFFFD|\uFFFD\uFFFD|\uFFFD\uFFFD\uFFFD|\uFFFD\uFFFD\uFFFD\uFFFD|\uFFFD\uFFFD");
 }

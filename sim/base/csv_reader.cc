@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{1} << 18;
 
-// Bytes with a meaning outside quotes.
+// Table of the bytes that have a meaning outside quotes.
 constexpr std::array<bool, 256> special = [] {
   std::array<bool, 256> found{};
   for (const char c : {',', '"', '\n', '\r'}) found[static_cast<unsigned char>(c)] = true;

@@ -9,7 +9,7 @@
 
 namespace lambcast {
 
-// Ordered from the strongest evidence to the weakest.
+// Kinds of evidence, from the strongest to the weakest.
 enum class Kind { measured, published, fitted, assumed };
 
 inline constexpr std::array<std::string_view, 4> kind_names{"measured", "published", "fitted",

@@ -86,7 +86,7 @@ constexpr bool is_sourced = false;
 template <typename T>
 constexpr bool is_sourced<Sourced<T>> = true;
 
-// Description of a value type in words (asked_keys.h), and its parser.
+// Defines for each value type its description in words (asked_keys.h) and its parser.
 template <typename T>
 struct Reader;
 

@@ -36,7 +36,7 @@ struct BackendTraits {
   Backend carrier;     // backend of its collectives: compressed is nccl with other kernels
 };
 
-// Indexed by Backend.
+// Returns the properties of all backends, indexed by Backend.
 std::span<const BackendTraits> backend_traits();
 
 inline const BackendTraits& traits_of(Backend backend) {

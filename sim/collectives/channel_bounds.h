@@ -30,7 +30,7 @@ namespace lambcast {
 // trees and chains, a lane passes on one step (src/enqueue.cc, src/include/collectives.h).
 Bytes slice_of(const Round& round, const Transport& transport);
 
-// Lower bounds of times: that of all flows of a repetition, and that of a hop of one slice.
+// Lower bounds of two times: for all flows of a repetition, and for a hop of one slice.
 struct ChannelBounds {
   Duration flows, hop;
 };

@@ -34,7 +34,7 @@ Collective plan(std::string algorithm, Op op, double size, int ranks, const Node
       on, transport);
 }
 
-// One GPU per node on an ideal switch of bandwidth B: the textbook case.
+// Returns the time with one GPU per node on an ideal switch of bandwidth B, the textbook case.
 double on_ideal_switch(const std::string& algorithm, Op op, double size, int n) {
   const NodeSpec node = node_of(1, 1, 1e12, 1e9);
   Machines ideal = machines(node, n, true);
@@ -70,7 +70,7 @@ TEST_CASE("collectives: closed forms on an ideal switch") {
     // Every rank sends S/n to every other rank, in rounds or at once.
     CHECK(on_ideal_switch("pairwise", Op::all_to_all, S, n) == Approx((n - 1) * (a + S / n / B)));
     CHECK(on_ideal_switch("linear", Op::all_to_all, S, n) == Approx(a + (n - 1) * S / n / B));
-    // Half of all blocks travel in each of log2 n rounds.
+    // Bruck's all-to-all moves half of all blocks in each of log2 n rounds.
     CHECK(on_ideal_switch("bruck", Op::all_to_all, S, n) == Approx(log * (a + S / 2 / B)));
     for (const Op op : {Op::broadcast, Op::reduce})
       CHECK(on_ideal_switch("binomial", op, S, n) == Approx(log * (a + S / B)));
@@ -93,7 +93,7 @@ TEST_CASE("collectives: ranks beyond a power of two send first and get their par
           Approx((rounds + 2) * (a + S / B)));
     CHECK(on_ideal_switch("halving_doubling", Op::all_reduce, S, n) ==
           Approx(2 * halving + 2 * (a + S / B)));
-    // Only the rank's own part comes back.
+    // Only the rank's own part is sent back.
     CHECK(on_ideal_switch("halving_doubling", Op::reduce_scatter, S, n) ==
           Approx(halving + a + S / B + a + S / n / B));
     // Bruck's last round moves the remainder: nothing is sent twice, and no rank waits for another.
@@ -351,8 +351,8 @@ TEST_CASE("collectives: an algorithm supports its operations and no other") {
   CHECK_FALSE(supports("neighbor_exchange", Op::all_gather, {15, 4}));
 }
 
-// A rule of coll_tuned_decision_fixed.c: one algorithm below a number of bytes, another from there
-// on.
+// A limit in coll_tuned_decision_fixed.c: one algorithm is used below this number of bytes, another
+// one from it on.
 struct Limit {
   Op op;
   int ranks;

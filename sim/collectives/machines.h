@@ -19,8 +19,8 @@ namespace lambcast {
 // break-even bandwidth of a run prices each schedule at many rates.
 class LaidOuts {
  public:
-  // Number of the wiring, algorithm, operation, group, number of nodes of the cluster, choices of
-  // the transport, and bytes.
+  // Key of a schedule: number of the wiring, algorithm, operation, group, number of nodes of the
+  // cluster, choices of the transport, and bytes.
   using Key = std::tuple<int, std::string, Op, ProcessGroup, int, Endpoint, bool, NodeCaps, double>;
   // Returns the schedule of a key, or null.
   std::shared_ptr<const LaidOut> find(const Key& key) const;

@@ -15,7 +15,7 @@ TEST_CASE("NCCL's channels of a size") {
                      int nodes = 2) {
     return nccl_channels_for(tuning, protocol, ring, Bytes(size), nodes, 8);
   };
-  // One channel per 32 KiB, up to the 16 available.
+  // Simple has one channel per 32 KiB, up to the 16 available.
   CHECK(of(eight_nics, "Simple", true, 8) == 1);
   CHECK(of(eight_nics, "Simple", true, 65535) == 1);
   CHECK(of(eight_nics, "Simple", false, 65536) == 2);
@@ -26,8 +26,8 @@ TEST_CASE("NCCL's channels of a size") {
   CHECK(of(eight_nics, "LL", true, 3 * 65536 - 1) == 2);
   CHECK(of(eight_nics, "LL", true, 3 * 65536) == 3);
   CHECK(of(eight_nics, "LL128", true, 3 * 5120) == 3);
-  // A node of A100 has 24 channels, of Hopper 16. A PCIe node has 2; rings over generation 3 use
-  // 256 threads.
+  // A node of A100 has 24 channels, one of Hopper 16, a PCIe node 2. Rings over PCIe of generation
+  // 3 use 256 threads.
   CHECK(of({}, "Simple", true, 1e9, 1) == 24);
   CHECK(of({.gpu = Gpus::hopper}, "Simple", true, 1e9, 1) == 16);
   const NcclTuning pcie{.link_GBps = 12, .nvlink = false};

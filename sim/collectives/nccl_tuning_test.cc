@@ -37,7 +37,7 @@ double us_of(const Case& of) {
 // Returns the microseconds of `bytes` at `rate` GB/s.
 double at(double rate, double bytes) { return bytes / (1000 * rate); }
 
-// Tolerance for rounding to nanoseconds.
+// Compares microseconds with a tolerance for rounding to nanoseconds.
 Approx sum(double us) { return Approx(us).epsilon(1e-6); }
 
 constexpr double S = 1 << 28, s = 1024;
@@ -360,7 +360,7 @@ TEST_CASE("NCCL's CollNet") {
     // A chain is limited by the links.
     CHECK(chain(28, tuning, nodes) == sum(2 * 7 * 2.8 + 30 + at(240 / 2., S)));
   }
-  // Cases with one GPU per node, with two GPUs per NIC, and with Hopper.
+  // The cases are one GPU per node, two GPUs per NIC, and Hopper.
   CHECK(direct(28, tuning, 4, 1) == sum(31 + at(48 / 2., S)));
   CHECK(chain(28, tuning, 4, 1) == sum(30 + at(48 / 2., S)));
   NcclTuning fewer = tuning;

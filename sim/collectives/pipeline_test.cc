@@ -20,7 +20,7 @@ struct Setting {
   Transport transport;
 };
 
-// One protocol, with 5 us per hop in the node and 20 us between nodes.
+// Returns a setting with one protocol, with 5 us per hop in the node and 20 us between nodes.
 Setting setting(int gpus, int nodes) {
   Setting s;
   s.gpus = s.nics = gpus;
@@ -204,7 +204,7 @@ TEST_CASE("pipeline: exposed latency") {
   const Duration ten = Duration::microseconds(10);
   CHECK(exposed(ten, 0, ten) == ten);
   CHECK(exposed(ten, 0.75, Duration::microseconds(0)) == ten);
-  // sqrt(7.5^2 + 10^2) - 7.5 = 5
+  // The exposed latency is sqrt(7.5^2 + 10^2) - 7.5 = 5.
   CHECK(exposed(ten, 0.75, ten).us() == Approx(5));
   CHECK(exposed(ten, 1, Duration::seconds(1)).us() < 1e-4);
 }

@@ -57,7 +57,7 @@ struct Round {
   // Bytes that one rank passes on in a repetition over all channels of NCCL; zero if the round is
   // neither a ring nor a tree.
   Bytes channel_bytes{};
-  // Size of one message if every rank posts one to every other rank at once; else zero.
+  // If every rank posts a message to every other rank at once, the size of one message; else zero.
   Bytes at_once{};
   // Whether all ranks post to their peers in the same order, so that the last peer receives last
   // from all of them.

@@ -16,8 +16,8 @@ int floor_log2(int value) {
   return log;
 }
 
-// Positions of the trees' nodes in the written machine: unchanged, or, if folded, those of the
-// busiest parts in sequence.
+// Positions of the trees' nodes in the written machine. They are unchanged or, if the machine is
+// folded, those of the busiest parts in sequence.
 class Written {
  public:
   explicit Written(const Placement& placement) : placement_(placement) {

@@ -80,7 +80,7 @@ class Paths {
   using Find = std::function<void(LinkLists&)>;  // appends the links of each flow
   // `loads` are the loads of the flows on `topology`, if the caller has them.
   Paths(std::size_t flows, Find find, FlowLoads loads, const Topology& topology);
-  // Paths with given links.
+  // Creates paths from given links.
   Paths(LinkLists links, FlowLoads loads, const Topology& topology);
   explicit Paths(LinkLists links);
 

@@ -203,7 +203,8 @@ TEST_CASE(
 }
 
 TEST_CASE("router: endpoints that share one of their switches have separate routes") {
-  // Four switches in a row, 0 to 3; one endpoint on switches 0 and 1, one on 0 and 3.
+  // There are four switches in a row, 0 to 3; one endpoint is on switches 0 and 1, another on 0 and
+  // 3.
   Topology row;
   for (int i = 0; i < 4; ++i) row.add_vertex({VertexKind::fabric, -1, i});
   const VertexId source = row.add_vertex({VertexKind::nic, 0, 0});

@@ -96,8 +96,8 @@ Duration over_pairs(const SiteGroup& group, std::vector<std::size_t> members,
   return best;
 }
 
-// Time that all fragments of a round expose, each with a transfer of `transfer` seconds. By layer,
-// the exposure of fragment f falls by the slack of its lowest layer: an arithmetic series.
+// Returns the seconds that all fragments of a round expose, if each takes `transfer` seconds. By
+// layer, the exposure of fragment f falls by the slack of its lowest layer, an arithmetic series.
 double exposed_s(double transfer, double step, const OuterExchange& exchange) {
   const double fragments = exchange.fragments;
   const double steps = exchange.every;
