@@ -32,9 +32,9 @@ constexpr double rounding = 1.01;
 constexpr Bandwidth channel_rate(321e9 / 16);
 constexpr double most_of_nic = 391.0 / 400;
 
-// Over TCP a tree of two nodes moves no more than a ring, though half the bytes pass the NIC. Three
-// pairs of nodes reached 0.34 to 0.55 of that rate; the table of alps-gh200-tcp determines this
-// share (95 % interval 0.28 to 1).
+// Share of the NICs' rate that a tree of two nodes reaches over TCP: it is no faster than a ring,
+// although half the bytes pass the NIC. Three pairs of nodes reached 0.34 to 0.55; the table of
+// alps-gh200-tcp sets it (95 % interval 0.28 to 1).
 constexpr double tree_over_two_sockets = 0.55;
 
 constexpr Range<double> any_factor{0.01, 100};

@@ -101,7 +101,7 @@ TEST_CASE("misplaced keys: a description names the keys that end with the word")
   int tried = 0;
   for (const auto& [key, type] : keys) {
     const std::string word = key.substr(key.rfind('.') + 1);
-    // Priors are read from a file of their own.
+    // Keys of priors are left out, since priors are read from another file.
     const bool is_prior = key.starts_with("rdma.") || key.starts_with("socket.");
     if (word == key || is_prior || key.find('[') != std::string::npos || keys.contains(word))
       continue;

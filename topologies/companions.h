@@ -11,7 +11,8 @@
 
 namespace lambcast {
 
-// `before` is the description without the overrides, `after` the one with them.
+// Keeps these ratios in `after`, the description with the overrides; `before` is the one without
+// them.
 void keep_companions(const Cluster& before, const Overrides& overrides, Cluster& after);
 
 }  // namespace lambcast

@@ -40,9 +40,9 @@ TEST_CASE("NCCL's own model: a tree for latency and for two nodes, a ring for ba
   NcclTuning tuning = nccl_machine(load_cluster("perlmutter-a100", {}));
   CHECK(chosen(tuning, 65536, 8, 4) == "tree");
   CHECK(chosen(tuning, 1 << 30, 8, 4) == "ring");
-  // On two nodes each half of the data crosses the network once per direction. This pays with slow
-  // NICs: four of 12.5 GB/s for eight GPUs. A channel's 23.6 GB/s is less than the ring's rate with
-  // NICs of 25 GB/s.
+  // On two nodes each half of the data crosses the network once per direction, so a tree pays with
+  // slow NICs (four of 12.5 GB/s for eight GPUs). With NICs of 25 GB/s it does not: a channel's
+  // 23.6 GB/s is less than the ring's rate.
   CHECK(chosen(nccl_machine(load_cluster("aws-p4d", {})), 1 << 30, 2, 8) == "tree");
   CHECK(chosen(tuning, 1 << 30, 2, 4) == "ring");
   // Hops of 28 us make a tree slower: the ring takes over at a smaller size in 2.19 than in 2.23.
@@ -66,7 +66,7 @@ TEST_CASE("NCCL's choice: settings of users in its environment") {
   const auto of = [](const Overrides& keys) {
     return nccl_machine(load_cluster("hgx-h100-ndr", keys));
   };
-  // Algorithms by name, over several nodes.
+  // Over several nodes, only the algorithms that the key names are used.
   CHECK(chosen(of({}), 1 << 30, 4, 8) == "nvls_tree");
   CHECK(chosen(of({{"nccl.algorithms", "[\"ring\"]"}}), 1 << 30, 4, 8) == "ring");
   CHECK(chosen(of({{"nccl.algorithms", "[\"ring\", \"tree\"]"}}), 65536, 4, 8) == "tree");

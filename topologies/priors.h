@@ -29,9 +29,9 @@ struct Priors {
     int fabrics = 0;  // number of fabrics that the priors were learned from
     std::map<std::string, Prior, std::less<>> of;
 
-    // Returns 1 if there is no prior for the key.
+    // Returns the typical factor of a key; 1 if there is no prior for it.
     double typical(std::string_view key) const;
-    // Returns `otherwise` if there is no prior for the key.
+    // Returns the spread of a key; `otherwise` if there is no prior for it.
     double spread(std::string_view key, double otherwise) const;
   };
   OfKind rdma, socket;

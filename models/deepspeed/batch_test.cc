@@ -62,7 +62,7 @@ TEST_CASE("batch: DeepSpeed's assertions in its own words") {
   CHECK_THROWS_WITH(resolve_batch({4, none, none}, 8),
                     Equals("Micro batch size per gpu: 0 has to be greater than 0 (allowed: a train "
                            "batch size that is a multiple of 8 = 8 GPUs)"));
-  // A world size of 1 is assumed, but there are 4 ranks.
+  // The numbers fit 4 ranks, but the world size is 1.
   CHECK_THROWS_WITH(resolve_batch({8, 2, 1}, 1),
                     Equals("Check batch related parameters. train_batch_size is not equal to "
                            "micro_batch_per_gpu * gradient_acc_step * world_size 8 != 2 * 1 * 1 "

@@ -20,7 +20,8 @@ double came_states(const StateTensor& tensor, const Projection&) {
 
 }  // namespace
 
-// Factored are the statistics of the gradient and of the residual.
+// CAME keeps two statistics as means of rows and columns: that of the gradient and that of the
+// residual.
 const OptimizerModel came_model{.type = OptimizerType::came,
                                 .name = "came",
                                 .title = "CAME",

@@ -6,7 +6,8 @@
 namespace lambcast {
 namespace {
 
-// The shard is passed 28 times at 4 bytes, in some 20 launches; trust_ratio.item() synchronises.
+// 28 passes over the shard move 4 bytes per element each, in some 20 launches; trust_ratio.item()
+// synchronises.
 Passes distributed_lamb_update(StepKind, Kernels kernels, bool decays) {
   if (kernels == Kernels::fused) return lamb_model.update(StepKind::uniform, kernels, decays);
   return {112, 0, 20, 0, 1};

@@ -8,8 +8,8 @@
 
 namespace lambcast {
 
-// Records the keys of all tables that this thread reads during the object's lifetime. One object at
-// a time.
+// Records the keys of all tables that this thread reads during the object's lifetime. Only one such
+// object may exist at a time.
 class AskedKeys {
  public:
   AskedKeys();

@@ -15,7 +15,8 @@ using Json = nlohmann::ordered_json;
 // Returns null if the text is not JSON.
 Json parse_json(std::string_view text);
 
-// Bytes that are not UTF-8 become U+FFFD, since file names may hold any bytes.
+// Return the text of a value. Bytes that are not UTF-8 become U+FFFD, since file names may hold any
+// bytes.
 std::string json_line(const Json& value);   // without a line end
 std::string json_lines(const Json& value);  // indented by two spaces, with a final line end
 

@@ -83,8 +83,8 @@ std::vector<NcclChoice> rated(const CollectiveRequest& request, const Transport&
   return supported(rated_by_nccl(request, transport), request);
 }
 
-// An algorithm other than the one that runs, and the ratio of NCCL's estimates of it and of the
-// best.
+// Another algorithm than the one that runs, and NCCL's estimate of it divided by that of the best
+// algorithm.
 struct Rated {
   std::string_view algorithm;
   double apart;

@@ -81,7 +81,7 @@ void check_size(const CollectiveRequest& request, std::string_view algorithm, in
                         what, algorithm, why, most_written(request.op, algorithm), others));
 }
 
-// Adds the time since its creation or the last call of stop().
+// Measures time: stop() adds the time since the last call, or since creation, to a total.
 class Stopwatch {
  public:
   void stop(std::chrono::nanoseconds& total) {

@@ -137,8 +137,8 @@ TEST_CASE("NCCL's ring between nodes") {
 }
 
 TEST_CASE("NCCL's tree") {
-  // Four nodes: 7 hops inside and log2 4 hops between nodes, both twice. Half of the rate counts:
-  // of 0.92 of 24 GB/s, or of one channel's 17.8 GB/s if that is less.
+  // Four nodes have 7 hops inside and log2 4 hops between nodes, both twice. The rate is 0.92 of 24
+  // GB/s, at most one channel's 17.8 GB/s, and half of it counts.
   const auto time = [](const NcclTuning& tuning, double size, int nodes = 4) {
     return us_of({tuning, "tree", size, nodes, 8});
   };
@@ -317,7 +317,8 @@ TEST_CASE("NCCL's NVLink switch") {
   // Eight NICs at 48 GB/s give 24 GB/s per channel, on two nodes twice that.
   CHECK(time(28, 2, hopper) == sum(25 + 2 * 20.9 + at(16 * inside * 16 / 30, S)));
   CHECK(time(28, 4, hopper) == sum(25 + 4 * 20.9 + at(16. * 24 * 32 / 62, S)));
-  // Sixteen GPUs with a NIC each exceed the switch, whose cap depends on the number of nodes.
+  // Sixteen GPUs with a NIC each exceed the cap of the switch, which depends on the number of
+  // nodes.
   const NcclTuning wide{.gpu = Gpu::hopper,
                         .link_GBps = 900,
                         .gpus_per_node = 16,

@@ -137,7 +137,8 @@ TEST_CASE("pipeline: channels limit a ring, and few bytes use few channels") {
   }
   // A tree passes all of S up and down over eight hops: a chain of seven, and one between nodes.
   CHECK(seconds(s, "tree", Op::all_reduce, 8e9) == Approx(16 * 8e9 / (16 * 1e9)).epsilon(1e-3));
-  // Simple's channels limit a hop; their combined rate is the NICs' share.
+  // Under Simple, channels limit the rate of a hop; the rate of all channels together is that of
+  // the NICs.
   simple.name = "Simple";
   CHECK(seconds(s, "tree", Op::all_reduce, 8e9) == Approx(16 * 8e9 / (16 * 1e9)).epsilon(1e-3));
   s.transport.slice = Bytes(1);

@@ -43,7 +43,8 @@ Tree tree_of(int nodes) {
 using Random = std::mt19937;
 int below(Random& random, int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); }
 
-// Every node sends to the node `shift` places after it, or some nodes send to random nodes.
+// Returns a set in which every node sends to the node `shift` places after it, or some nodes send
+// to random nodes.
 FlowSet random_set(const Tree& tree, bool regular, Random& random) {
   const bool shifts = regular || below(random, 3) > 0;
   const int shift = 1 + below(random, tree.nodes - 1);
@@ -139,7 +140,7 @@ TEST_CASE("fold: shifts by any number of nodes under one leaf become one flow ea
   }
 }
 
-// Each link of a ring of switches has flows on their first and on their second hop.
+// Each link of a ring of switches is the first hop of one flow and the second hop of another.
 TEST_CASE("fold: routes that cross two links of one class are not folded") {
   Topology ring;
   for (int i = 0; i < 4; ++i) ring.add_vertex({VertexKind::fabric});

@@ -25,7 +25,7 @@ struct Expected {
   double mean = 0, low = 0, high = 0;
 };
 
-// f; 0 for a site that states no failures.
+// Returns f; 0 for a site that states no failures.
 double failure_share(const Site& site, Duration undone);
 
 // Returns 1 for a site that states no departures.
