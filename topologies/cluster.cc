@@ -166,9 +166,9 @@ bool measures(const Provenance& from) {
   return from.kind == Kind::measured || from.kind == Kind::fitted;
 }
 
-// Returns the evidence that still applies after overrides. It prevents that a NIC with a higher
-// rate becomes slower for a library that reaches a larger share of an effective rate. Links keep
-// the share that belongs to a measured rate.
+// Returns the evidence that still applies after overrides. So a NIC that is set to a higher rate
+// does not become slower for a library that reaches a larger share of an effective rate, and links
+// keep the share of a measured rate.
 Evidence evidence_of(const Table& description, const Overrides& overrides) {
   const auto sets = [&](std::string_view key) {
     return std::ranges::find(overrides, key, &Overrides::value_type::first) != overrides.end();

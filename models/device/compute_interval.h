@@ -10,7 +10,7 @@
 // The constants are the largest |log(measured / forecast)| when measured times were left out and
 // forecast (validate/compute, which prints them):
 //
-//   constant        off  cases
+//   constant        off  cases and their origin: what was forecast, and from what
 //   this_machine   0.08  15 of 4 machines: parts of a step, whole nodes, a length, from the others
 //   this_device    0.25  21 of 4 machines and a program, V100, from others on the same GPU
 //   other_model    0.53   4 of 3 runs of GPTs, from curves of BERT-Large

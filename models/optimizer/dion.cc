@@ -6,7 +6,7 @@
 //   orthonormal columns of P, by a sketch and Cholesky's QR              6.5 m r^2 + 2.2 r^3
 //
 // It never needs a whole matrix: ranks that share one add up P and R, in fp32. Embeddings, head and
-// vectors run AdamW. Left out: gradients that replicas exchange in low rank alone
+// vectors run AdamW. Left out: gradients that replicas exchange only in low rank
 // (replicate_mesh_grad_sync); --exchange powersgd:R has those bytes.
 #include <algorithm>
 

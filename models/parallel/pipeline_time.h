@@ -1,7 +1,7 @@
 // Time at which each slot of a pipeline runs: the earliest start by its order and its inputs.
 //
 //   start = max(end of the stage's previous slot, arrival of its input)
-//   forward of position k needs forward of k - 1; backward (or input gradient) that of k + 1
+//   forward of position k needs forward of k - 1; backward (or input gradient) of k + 1
 //   arrival = end of the sender's slot + transfer
 // Positions are chunks in the order of a forward pass (Pipeline::position). One pass over the slots
 // suffices, in any order that respects the dependencies; the result does not depend on the order.

@@ -27,7 +27,7 @@ std::string_view model_preset_text(std::string_view name);
 // unknown or missing key, a value out of range, and more than 1e15 parameters.
 ModelShape load_model(const std::string& name_or_path,
                       std::span<const ModelOverride> overrides = {});
-// Loads a model from a parsed description without overrides.
+// Loads a model from a description that is parsed but has no overrides yet.
 ModelShape load_model(Table description, const std::string& name_or_path,
                       std::span<const ModelOverride> overrides);
 

@@ -3,7 +3,7 @@
 // swaps these roles.
 //
 // Every node has a different position in the trees, so no single part of a machine (machine.h)
-// stands for all. The rate of a flow is limited by one of its links, and every link belongs to one
+// represents all. The rate of a flow is limited by one of its links, and every link belongs to one
 // part. The load of a link depends on the traffic between that part's nodes and ports of other
 // parts, not on the peer. So parts with equal link loads are one kind. A kind whose loads are
 // nowhere above those of another kind ends no later. Only the other kinds are written out, one part

@@ -7,7 +7,7 @@
 //                         alike in the same order
 //
 // This is the coarsest partition that is stable under both rules. Max-min rates are unique and
-// depend on link loads alone. So flows of a class have one rate, if flows that differ in bytes,
+// depend only on link loads. So flows of a class have one rate, if flows that differ in bytes,
 // caps or weights, and links that differ in capacity, start with different colours.
 #pragma once
 

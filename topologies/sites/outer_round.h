@@ -102,8 +102,8 @@ struct OuterRound {
 OuterRound outer_round(const SiteGroup& group, std::span<const Duration> steps,
                        const OuterExchange& exchange);
 
-// Returns the bandwidth at which communication takes 1 - `utilisation` of a round, the same up and
-// down at all sites and as reached by TCP. Returns nothing if latency alone takes more. With
+// Returns the bandwidth (as reached by TCP, equal up and down at all sites) at which communication
+// takes 1 - `utilisation` of a round. Returns nothing if latencies already take more. With
 // `utilisation` 1 all communication is hidden.
 std::optional<Bandwidth> bandwidth_for(double utilisation, const SiteGroup& group, Duration step,
                                        const OuterExchange& exchange);
