@@ -8,7 +8,8 @@
 namespace lambcast::builders {
 namespace {
 
-// Up and down are two hops of a tree: in NCCL's own model they take 31 and 30 us, one hop takes 14.
+// The way up and down counts as two hops of a tree. In NCCL's own model it takes 31 us (direct) or
+// 30 us (chain), and one hop of a tree 14 us.
 void streaming(CommSchedule& schedule, std::vector<Send> sends, int local_hops, Bytes size,
                const Placement& placement) {
   schedule.latencies = Latencies::in_network;

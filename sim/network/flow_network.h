@@ -6,8 +6,8 @@
 //   queue       a heap of the ends of flows. Flows with unchanged rates are not touched.
 //   memory      the time of a set that had the network to itself, or the time that follows from its
 //               shares (fair_share.h). The set takes the same time again, to the picosecond, so
-//               repeated rounds cost one event each. If another set begins before its end, the flows
-//               of the running set are replayed up to that instant.
+//               repeated rounds cost one event each. If another set begins before its end, the
+//               flows of the running set are replayed up to that instant.
 #pragma once
 
 #include <map>

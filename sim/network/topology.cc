@@ -31,7 +31,7 @@ LinkId Topology::add_link(VertexId from, VertexId to, Bandwidth capacity, LinkKi
   return static_cast<LinkId>(links_.size() - 1);
 }
 
-// Compares with the latest roles only: splitting a role costs time, not accuracy.
+// Compares with the latest roles only. A role that is split in two costs time, not accuracy.
 std::uint32_t Topology::role_of_next(const Link& link, Bandwidth capacity) const {
   constexpr std::size_t most_looked_at = 16;
   const auto kind = [&](VertexId v) { return vertices_[v].kind; };
