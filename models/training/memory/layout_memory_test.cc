@@ -25,7 +25,8 @@ TEST_CASE(
   };
   CHECK_FALSE(held(OptimizerType::adam, Kernels::deepspeed).contains("worker_error"));
   const auto adam = held(OptimizerType::onebit_adam, Kernels::deepspeed);
-  // A fifth of half the model, plus the stages' parts of embeddings.
+  // A rank holds about a tenth of the model: tp 5 divides each of the two stages. Embeddings make
+  // the stages unequal.
   const double part = static_cast<double>(parameters(*training.model)) / 10;
   CHECK(adam.at("worker_error") == Approx(4 * part).epsilon(0.1));
   CHECK(adam.at("server_error") == adam.at("worker_error") / 2);
@@ -69,9 +70,9 @@ TEST_CASE("layout memory: parts add up, and show what only a framework holds") {
   CHECK(on_host.at("weights") == zero.at("weights"));
   CHECK_FALSE((on_host.contains("optimizer") || on_host.contains("gradients")));
   CHECK(zero.at("gradients") > 0);
-  // A CUDA context of 1.5 GiB, and 0.5 GiB for each communicator: one for the world, one each for
-  // tensor and data parallelism, four for the pipeline, and those of context parallelism, whose
-  // ranks also share the gradients.
+  // A CUDA context of 1.5 GiB, and 0.5 GiB for each communicator: the world, one of data
+  // parallelism, one of tensor parallelism, four of the pipeline, and those of context parallelism,
+  // whose ranks also share the gradients.
   const double half = 0.5 * 1024 * 1024 * 1024;
   CHECK(parts({}).at("runtime") == 4 * half);
   CHECK(parts({.tp = 5, .dp = 2, .pp = 2}).at("runtime") == 10 * half);
@@ -132,7 +133,7 @@ TEST_CASE("layout memory: unfused attention keeps the scores of every model") {
 }
 
 // fp32 bytes in addition to the kept softmax: the gradient twice, or the three tensors of PyTorch's
-// divided loss. If some memory is unused, the place of the 16-bit logits is too.
+// divided loss. If some memory is unused, that of the 16-bit logits is too.
 TEST_CASE("layout memory: the loss holds logits two or three times") {
   const auto part = [](FrameworkName framework, const std::string& name, double unused) {
     TrainingPlan training = layout_training({.tp = 5, .framework = framework});
@@ -214,7 +215,8 @@ TEST_CASE(
   shared.gpus = shared.parallelism->layout.dp = shared.parallelism->layout.ep = 2;
   shared.batch.train *= 2;
   CHECK(activation_part(shared) - even == Approx(rows / 2 * row));
-  // Masks and weights of 1,024 x 2,048 places in 16 bits, and the outputs of the experts.
+  // Masks and weights of 1,024 tokens x 2,048 expert slots in 16 bits, and the outputs of the
+  // experts.
   const double one_hot =
       activation_part(training_of_experts({.capacity_factor = 1, .routing = Routing::one_hot}));
   CHECK(one_hot - even == Approx(32 * (2 * 2 * 1024 * rows + 2 * rows * 4096)));

@@ -62,7 +62,8 @@ bool has_zero(const Recipe& recipe) {
   return (tested || recipe.zero.any_optimizer) && !optimizer.onebit;
 }
 
-// Returns the first higher ZeRO stage that is sufficient alone, or else with a smaller micro batch.
+// Returns the first higher ZeRO stage that is sufficient on its own, or else with a smaller micro
+// batch.
 std::optional<std::string> higher_stage(const TrainingPlan& training) {
   if (!has_zero(training.recipe)) return std::nullopt;
   for (const bool smaller : {false, true}) {

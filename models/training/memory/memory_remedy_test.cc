@@ -62,7 +62,7 @@ TEST_CASE("memory remedy: every flag named was forecast to fit") {
   training.recipe.zero.stage = after(remedies[0], "--zero-stage");
   CHECK(forecast_memory(training).fits);
 
-  // A stage that does not suffice alone is combined with a micro batch.
+  // A stage that does not suffice on its own is combined with a smaller micro batch.
   training = too_large(OptimizerType::adamw, "llama2-7b", 1024, 1);
   training.recipe.zero.stage = 0;
   const std::string both = memory_remedies(training).at(0);

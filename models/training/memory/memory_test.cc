@@ -137,7 +137,8 @@ TEST_CASE(
   training.recipe.zero.stage = 2;
   CHECK(parts_of(training).at("gradients") == Approx(4 * all / 32));
 
-  // 8 bytes per parameter and 12 / 64 of 6.7 G parameters: DeepSpeed trains this model on 80 GB.
+  // BF16_Optimizer: 8 bytes per parameter, and 12 more divided over 64 ranks. DeepSpeed trains
+  // these 6.7 G parameters on 80 GB.
   TrainingPlan llama = training_of({OptimizerType::adamw, 64, "dgx-a100-80g", "llama2-7b"});
   llama.batch = {64, 1, 1};
   llama.recipe.precision.weights = DataType::bf16;
@@ -146,7 +147,8 @@ TEST_CASE(
         Approx((8 + 12 / 64.) * static_cast<double>(parameters(*llama.model))));
 }
 
-// A layout that divides nothing has the same activations; 5 a s^2 b in 48 blocks are scores.
+// A layout that divides nothing has the same activations. The scores take 5 a s^2 b bytes in each
+// of 48 blocks.
 TEST_CASE("memory: attention keeps its scores if its passes are priced so") {
   TrainingPlan training = training_of({OptimizerType::adam, 8, "hgx-h100-ndr", "gpt2-xl", {}});
   training.seq_len = 1024;

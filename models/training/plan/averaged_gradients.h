@@ -17,7 +17,7 @@ struct AveragedGradients {
   double share = 1, expert_share = 1;
   // Numbers of ranks that divide one side of a matrix outside experts, and of an expert's matrix.
   int tensor_parallel = 1, expert_tensor_parallel = 1;
-  double bytes = 2;     // of an element that is sent uncompressed
+  double bytes = 2;     // bytes per uncompressed element
   bool shared = false;  // whether ranks share optimizer states
 
   double share_of(const Tensor& tensor) const { return tensor.expert ? expert_share : share; }

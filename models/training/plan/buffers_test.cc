@@ -41,7 +41,7 @@ TEST_CASE("buffers: the 1-bit Adams pad each group with fp16 and each tensor wit
   for (const auto type : {OptimizerType::onebit_adam, OptimizerType::zero_one_adam}) {
     TrainingPlan training = training_of({type, 128});
     // Groups of decay 334,303,232, no_decay 357,186 and position 524,288 elements, padded at 128
-    // ranks to multiples of 16,384: 20404.25.. -> 20405, 21.8 -> 22, and 32 of them.
+    // ranks to multiples of 16,384: 20404.25.. -> 20405, 21.8 -> 22, and exactly 32 for position.
     CHECK(compressed_buffers(training) ==
           std::vector<std::int64_t>{20405 * 16384, 22 * 16384, 32 * 16384});
     training.recipe.precision.weights = DataType::bf16;

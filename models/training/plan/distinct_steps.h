@@ -41,7 +41,7 @@ std::int64_t samples_of(const TrainingPlan& training);
 //   local:H            silent, except for every H-th step; a refresh in between is local
 std::vector<DistinctStep> distinct_steps(const TrainingPlan& training);
 
-// Return the batch of such a step, given the run's batch, and the run with that batch.
+// Return the batch of a distinct step, given the run's batch, and the run with that batch.
 Batch batch_in(Batch batch, const DistinctStep& step);
 TrainingPlan in_step(const TrainingPlan& training, const DistinctStep& step);
 

@@ -103,10 +103,10 @@ TEST_CASE("distinct steps: 0/1 Adam's policy replayed") {
     std::int64_t steps, var_freeze_step, local_step_scaler;
     Counts expected;
   };
-  // kappa 16, H 16. The rows are the bing_bert recipe, the tutorial's recipe, and one that never
-  // freezes. The last is worked out by hand: 16 updates at each interval 1, 2, ..., 4096 are 208.
-  // The updates with interval 2^i are at its multiples from 2^(i+4) on, so interval 8192 begins at
-  // step 131072 and has updates there, at 139264 and at 147456.
+  // kappa 16, H 16. The rows are the bing_bert recipe, the tutorial's recipe, and a run that never
+  // freezes. The counts of the last are worked out by hand: 16 updates at each of the 13 intervals
+  // 1, 2, ..., 4096 are 208. The updates with interval 2^i are at its multiples from 2^(i+4) on, so
+  // interval 8192 begins at step 131072 and has updates there, at 139264 and at 147456.
   const Row rows[] = {
       {150000, 12500, 32678, {0, 153, 74043, 75804}},
       {100000, 1000, 1000, {0, 96, 8717, 91187}},

@@ -72,7 +72,7 @@ bool is_local(const Exchange& exchange) {
          exchange.every > 1;
 }
 
-// H of a weight.
+// Returns H, the steps from one exchange of weights to the next; 1 if gradients are exchanged.
 std::int64_t steps_between(const Exchange& exchange) {
   if (exchange.every > 1) return exchange.every;
   return is_local(exchange) ? static_cast<std::int64_t>(exchange.parameter) : 1;
@@ -205,7 +205,7 @@ Exchange parse_exchange(const std::string& text, const Where& where) {
   if (codec == "fp32" && exchange.every == 1)
     fail_input(where, "fp32 is of weights that go every H steps",
                "fp32 / every STEPS; of gradients all_reduce, in the run's own format");
-  // Weights that go whole have words of their own.
+  // Uncompressed weights are written local:H, not "fp32 / every H".
   if (exchange.kind == ExchangeKind::all_reduce && exchange.every > 1) {
     exchange.kind = ExchangeKind::local;
     exchange.parameter = std::exchange(exchange.every, 1);

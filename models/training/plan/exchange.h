@@ -11,11 +11,11 @@
 namespace lambcast {
 
 // The senders: all ranks to one another; the leaders of nodes after a sum in each node; every rank,
-// a share of its node's sum (exchange_levels.h); or leaders through a hub that adds up, or an
-// object store.
+// for its share of its node's sum (exchange_levels.h); or leaders through a hub, which is a relay
+// that adds up, or an object store.
 enum class ExchangePattern { flat, two_level, sharded, relay, store };
-// The time of an exchange: all gradients after the last backward pass, or bucket by bucket as
-// that pass makes them.
+// The time of an exchange: all gradients after the last backward pass, or each bucket as soon as
+// that pass has filled it.
 enum class ExchangeTiming { after, overlapped };
 
 struct Exchange {
@@ -49,17 +49,17 @@ struct Exchange {
   };
   Kind kind = Kind::all_reduce;
   double parameter = 0;  // R, SHARE, K or H
-  int iterations = 0;    // of PowerSGD without a warm start
-  int site = 0;          // ranks that share local steps; 0: each rank is alone
-  // Unset: as DeepSpeed runs it, flat and after the backward pass.
+  int iterations = 0;    // over the factors of PowerSGD, without a warm start
+  int site = 0;          // ranks of a site of local steps; 0: each rank is a site
+  // If unset, as in DeepSpeed: flat, and after the backward pass.
   std::optional<ExchangePattern> pattern = {};
   std::optional<ExchangeTiming> timing = {};
   // Steps between exchanges. Above 1, the codec applies to weights: their change since the last
   // exchange is coded, and an outer optimizer applies the average (DiLoCo). In between, sites train
   // separately.
   int every = 1;
-  // Weights that go every H steps do so in fragments, each at a step of its own, and travel during
-  // the passes of so many steps (Streaming DiLoCo, arXiv:2501.18512); 0: after a step.
+  // Weights exchanged every H steps can be sent in fragments, each at a step of its own, during the
+  // passes of `overlap` steps (Streaming DiLoCo, arXiv:2501.18512); 0: after a step.
   int fragments = 1, overlap = 0;
 
   static constexpr int of_a_node =
@@ -78,11 +78,12 @@ struct Exchange {
 
 using ExchangeKind = Exchange::Kind;
 
-// "onebit", "fp16", "fp8", "qgz:int8", "powersgd:4", "powersgd:4:2", "topk:1%", "chunktopk:64",
-// "local:16", "local:16:8", "neighbours:ring". A share is below 1 or in percent: "topk:1" would be
-// all. Behind it may stand a pattern, a schedule and a scope, in any order: "int8 / two-level /
-// overlapped", "int4+ef / every 30 / sites:8". "+ef" is error feedback; "fp32 / every 30" is
-// "local:30"; the scope "nodes", or "sites" alone, makes each node a site. Throws Error (usage).
+// Parses "onebit", "fp16", "fp8", "qgz:int8", "powersgd:4", "powersgd:4:2", "topk:1%",
+// "chunktopk:64", "local:16", "local:16:8", "neighbours:ring". A share is below 1 or in percent,
+// since "topk:1" would be all elements. A pattern, a schedule and a scope may follow in any order:
+// "int8 / two-level / overlapped", "int4+ef / every 30 / sites:8". "+ef" is error feedback; "fp32 /
+// every 30" is "local:30"; the scope "nodes", or "sites" without a number, makes each node a site.
+// Throws Error (usage).
 Exchange parse_exchange(const std::string& text, const Where& where);
 // Returns the text form of an exchange.
 std::string name_of(const Exchange& exchange);
@@ -96,19 +97,20 @@ Exchange in_hooks(Exchange exchange);
 // Returns why an exchange cannot have its pattern, schedule or scope; empty if it can.
 std::string refused_form(const Exchange& exchange);
 
-// Steps of which one sends: H of local:H, localsgd:H and "every H", else 1. Of P fragments that
-// overlap T steps, one of H / (P T) sends a part of P T.
+// Returns the mean number of steps per exchange: H of local:H, localsgd:H and "every H", else 1.
+// With P fragments that each overlap T steps, one of H / (P T) steps sends 1 / (P T) of the
+// weights.
 std::int64_t steps_per_exchange(const Exchange& exchange);
 
 // Largest H of a published study: DiLoCo (arXiv:2311.08105) trains with H from 50 to 2,000 steps.
 inline constexpr std::int64_t most_published_steps = 2000;
-// How seldom ranks meet in a run of so many steps: fewer than ten times, or further apart than any
-// published study has them. Then the run hardly is the training that it is compared with. Empty if
-// they meet often enough.
+// Returns how seldom ranks exchange in a run of `steps` steps, as the end of a sentence: fewer than
+// ten times, or less often than in any published study. The run then hardly trains as its baseline.
+// Empty if they exchange often enough.
 std::string seldom_meets(const Exchange& exchange, std::int64_t steps);
 
-// Returns the number of ranks that all_reduce their gradients in every step, including those
-// without an exchange: the data-parallel ranks of one site of local:H:R. 1: none do.
+// Returns the number of ranks that all_reduce their gradients in every step, also in steps without
+// an exchange: the data-parallel ranks of one site of local:H:R; 1 if there are no such ranks.
 int site_ranks(const Exchange& exchange);
 
 // Returns the number of ranks to which a rank sends its weights: two in a ring, one in an
@@ -116,9 +118,9 @@ int site_ranks(const Exchange& exchange);
 int neighbours(const Exchange& exchange, int ranks);
 int parts_of_weights(const Exchange& exchange);
 
-// Whether weights of neighbours are averaged rather than gradients of all.
+// Whether neighbours average weights, instead of all ranks averaging gradients.
 bool averages_weights(const Exchange& exchange);
-// Whether weights travel during the passes, which do not change them.
+// Whether weights are sent during the passes, which do not change them.
 bool travels_beside(const Exchange& exchange);
 
 // Whether gradients are rounded to 16 bits for an all-reduce.
@@ -130,8 +132,8 @@ bool hands_out_codes(const Exchange& exchange);
 // Whether the codec may be used for weights exchanged every H steps.
 bool codes_weights(const Exchange& exchange);
 
-// Whether the exchange is qgZ, LoCo or SDP4Bit, which run on two levels; and whether it is LoCo,
-// which has error feedback.
+// Whether the exchange is qgZ, LoCo or SDP4Bit, which run on two levels; or only LoCo, which has
+// error feedback.
 bool is_hierarchical(const Exchange& exchange);
 bool is_loco(const Exchange& exchange);
 // Whether it is an exchange of 4 or 8 bits on one level with error feedback.
@@ -146,7 +148,7 @@ struct Coding {
 Coding coding_of(const Exchange& exchange);
 
 // Returns the bytes per weight that ranks with shared states gather after an update: `plain`, or
-// for SDP4Bit those of the weight's change in 4 bits, with a scale for each 2,048.
+// with SDP4Bit the weight's change in 4 bits and a scale for each 2,048 weights.
 double gathered_weight_bytes(const Exchange& exchange, double plain);
 
 // Returns the fp32 bytes that are kept for each exchanged element (PowerSGD: of the matrices that

@@ -20,26 +20,27 @@ inline constexpr Passes narrow{6, 1, 0, 0, 0, "round_to_fp16"};
 // Sign compression of a buffer instead of a momentum.
 inline constexpr Passes compress_signs{12.125, 2, 0, 0, 0, "onebit_worker"};
 
-// Quantises messages to 8 or 4 bits, optionally with error feedback. A single scale per message
-// needs a first pass, so the elements are read twice.
+// Returns the passes that quantise messages to 8 or 4 bits, optionally with error feedback. A
+// single scale per message needs a first pass, so the elements are read twice.
 Passes quantise(const Quantiser& quantiser, bool owes);
-// Sums `messages` messages; per element of all messages together.
+// Returns the passes that sum `messages` messages, per element of all messages together.
 Passes dequantise_sum(const Quantiser& quantiser, int messages);
 
 inline constexpr Passes add_owed{12, 1, 0, 0, 0, "add_owed"};
-// Select `share` of the elements, including the addition to the error feedback; per element of the
-// whole vector.
+// Return the passes that select `share` of the elements and add to the error feedback, per element
+// of the whole vector.
 Passes top_k(double share);
 Passes random_k(double share);
-// Adds `messages` sparse messages of `share` elements each; per element of all of them.
+// Returns the passes that add `messages` sparse messages of `share` elements each, per element of
+// all messages.
 Passes add_at(double share, int messages);
 
 inline constexpr Passes outer_step{24, 1, 0, 0, 0, "outer_step"};
 // Averages a rank's own buffer with those of `neighbours` neighbours.
 Passes average(double neighbours);
 // The two factors of PowerSGD. The matrix is read again for every four columns of a factor. Each
-// further turn reads the matrix with the added errors (4 bytes) once for either product. Widening
-// and narrowing take 6 bytes each.
+// further iteration reads the matrix with its error feedback (4 bytes) once for each product.
+// Widening and narrowing take 6 bytes each.
 Passes factors(double rank, double turns, bool in_half);
 
 }  // namespace lambcast::fused
@@ -47,7 +48,8 @@ Passes factors(double rank, double turns, bool in_half);
 // The same work by PyTorch's kernels, on gradients of g bytes: 2, or 4 if they are accumulated in
 // fp32 and need no widening or narrowing. Not timed: counted from the bytes that each operation
 // reads and writes.
-//   scaled     greatest g, cast g + q; sum of n chunks 1 + 4, cast 4 + q; gathered q + g
+//   scaled to q bytes: greatest magnitude g, cast g + q; sum of n chunks 1 + 4, cast 4 + q; cast of
+//   the gathered result q + g
 namespace lambcast::unfused {
 
 constexpr Passes scale_and_cast(double g) { return {g + g + 1, 0, 2, 0, 0}; }
@@ -77,8 +79,8 @@ inline constexpr Passes select_by_sample{8 + sampled * select_largest.bytes_per_
                                          1,
                                          {},
                                          8 + sampled * 32 + 5 + 2};
-// Rows of 4,096, each selected by one block of threads that holds it: magnitudes 4 + 4, read again
-// 4, places and values written (torch.topk of small rows; counted, not timed).
+// Rows of 4,096 values, each selected by one block of threads that holds it: magnitudes written 4 +
+// 4, read again 4, positions and values written (torch.topk of small rows; counted, not timed).
 inline constexpr Passes select_in_chunks{8 + 4, 0, 3, 0, 0};
 inline constexpr Passes outer_step{4 * 6, 1, 0, 0, 0};
 inline constexpr Passes pick{6, 0, 2, 0, 0};

@@ -174,7 +174,8 @@ TEST_CASE("exchange kernels: times of a profile that has them are used as measur
     const StepMetrics step = metrics_of(training, StepKind::uniform);
     return (step.compress + step.decompress).us();
   };
-  // Widen, code, sum, code an eighth again, decode, narrow.
+  // Widen, code, sum, code an eighth again, decode, narrow: each kernel's time, in microseconds, is
+  // its number of elements in thousands.
   CHECK(kernel_us("int8:owed") == Approx(5.125 * thousands).epsilon(1e-4));
   CHECK(kernel_us("onebit") == Approx(5 * thousands).epsilon(1e-4));
   CHECK(kernel_us("topk:1%") == Approx((2 + 8) * thousands).epsilon(1e-4));

@@ -64,7 +64,7 @@ std::vector<StepPart> through_hub(const std::vector<StepPart>& parts,
     all.push_back(
         {name, Category::gradient_comm, call(levels.between, Op::send_recv, port * bytes)});
   };
-  bool sent = false;  // in a phase before
+  bool sent = false;  // in an earlier phase
   for (const StepPart& part : parts) {
     const Call* const call = std::get_if<Call>(&part.work);
     if (call == nullptr || call->group != levels.between) {

@@ -1,5 +1,5 @@
-// The operations of an exchange of gradients in the order in which they are added, and the figures
-// that all codecs take.
+// The operations of an exchange of gradients in the order in which they are added, and the inputs
+// of all codecs.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace lambcast {
 struct ExchangeParts {
   void kernels(const char* name, Category part, const Passes& passes, double elements,
                double tensors);
-  // Nothing where a group is one rank, or has nothing to send.
+  // Adds a collective, except if the group is one rank or `bytes` is 0.
   void send(const ProcessGroup& group, std::string name, Op op, double bytes);
   void send(std::string name, Op op, double bytes) { send(group_, std::move(name), op, bytes); }
 
@@ -22,11 +22,11 @@ struct ExchangeParts {
   void narrow_gradients();
 
   const Exchange& exchange_;
-  const ExchangeLevels& levels_;  // of the ranks that hold all of the gradients
+  const ExchangeLevels& levels_;  // levels of the ranks that hold all of the gradients
   AveragedGradients of_;
-  double tensors_;   // of the model, or so much of them as the gradients are of
-  bool fused_;       // kernels
-  double gradient_;  // bytes of one as it is added up
+  double tensors_;   // tensors of the model, in proportion to the gradients
+  bool fused_;       // whether kernels are fused
+  double gradient_;  // bytes of a gradient when it is summed
   ProcessGroup group_ = of_.ranks;
   double elements_ = of_.elements;
   std::vector<StepPart> parts_ = {};

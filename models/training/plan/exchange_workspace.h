@@ -1,21 +1,21 @@
 // Temporary memory of a gradient exchange, in addition to its persistent state: gradients in fp32
 // during coding, messages sent and received, and scratch space of kernels.
 //
-//   K elements, n ranks, bytes             fused kernels             PyTorch's operations
+//   bytes for K elements on n ranks        fused kernels             PyTorch's operations
 //   fp16, bf16                             2 K                       2 K
 //   onebit                                 4 K + K/4                 4 K + 5/4 K
-//   fp8, int8, int4, of c bytes an element 4 K + 2 c K, and 4 K/n    the same
-//                                          of sums in fp32
-//   qgz, loco, sdp4bit, nodes of g ranks   4 K + 2 c K, and 4 K/g    2 c K
-//                                          and 4 K/n of sums
-//   powersgd:R, of matrices of h x w       4 K + 4 R h, of the       4 K + 4 R h
-//                                          largest 8 R w h/256
-//   topk, of k = SHARE K                   4 K + 8 k (n + 1), and    8 K + 8 k (n + 1)
+//   fp8, int8, int4: c bytes an element    4 K + 2 c K, and 4 K/n    the same
+//                                          for sums in fp32
+//   qgz, loco, sdp4bit: nodes of g ranks   4 K + 2 c K, and 4 K/g    2 c K
+//                                          and 4 K/n for sums
+//   powersgd:R: matrices of h x w          4 K + 4 R h, and 8 R w    4 K + 4 R h
+//                                          h/256 for the largest
+//   topk: k = SHARE K                      4 K + 8 k (n + 1), and    8 K + 8 k (n + 1)
 //                                          16 k + K/64 + 0.27 MB
 //   randomk                                4 K + 8 k                 4 K + 8 k
-//   chunktopk, dctsign, of messages of M   4 K + M (n + 1)           the same
-//   lossless:SHARE, gradients of b bytes   2 SHARE b K               the same
-//   others                                 none: weights are averaged where they lie
+//   chunktopk, dctsign: messages of M      4 K + M (n + 1)           the same
+//   lossless:SHARE: gradients of b bytes   2 SHARE b K               the same
+//   others                                 none: weights are averaged in place
 //
 // Buffers of kernels/ are allocated once. PyTorch's allocator is assumed to find no free block of
 // that size among freed activations, so the buffers add to the activations. An exchange in buckets

@@ -15,13 +15,12 @@ constexpr double forward_launch_share = 0.35;
 
 // Launches of both passes in 8 and 4 bits. Fitted to Megatron-Bridge performance summary 26.02:
 // DeepSeek-V3 on B200 (32 experts on a rank) and Qwen3-235B on B300 (overlapped).
-constexpr double expert_launches = 32;        // of one expert
-constexpr double overlapped_launches = 2060;  // of a block that is divided into pieces
-// Shares of these launches in 16 bits. An expert's products need 6 of 22 kernels: 16 bits save the
-// casts of 4 factors and the re-ordering of their scales (12), as counted in Transformer Engine's
-// modules. A block needs some 65 of 80 kernels, without those of its two other linear layers. This
-// rough count was chosen with one figure in view (Megatron's model zoo, Qwen3-235B on H100,
-// overlapped), so it counts as fitted.
+constexpr double expert_launches = 32;        // per expert
+constexpr double overlapped_launches = 2060;  // per block that is divided into pieces
+// Launches in 16 bits, as a share of those in 8 and 4 bits. An expert's products: 6 of 22 kernels,
+// since 4 casts and 12 re-orderings of scales are not needed (counted in Transformer Engine). A
+// block: about 65 of 80. This rough count was chosen knowing one measured figure (Megatron's model
+// zoo, Qwen3-235B on H100, overlapped), so it counts as fitted.
 constexpr double expert_launches_16_bit = 6.0 / 22;
 constexpr double overlapped_launches_16_bit = 0.8;
 
@@ -29,8 +28,8 @@ Call exchange(const ProcessGroup& group, double bytes) {
   return {group, Backend::nccl, Op::all_to_all, Bytes(bytes)};
 }
 
-// Return the members of a group on one node, and the group of members with the same place on each
-// node.
+// Return the members of a group on one node, and one of the groups that have a member on each node,
+// in the same position.
 ProcessGroup on_node(ProcessGroup group) {
   group.ranks = group.per_node;
   group.node_stride = 1;

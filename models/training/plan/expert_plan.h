@@ -86,15 +86,16 @@ double owners_met(std::int64_t experts, std::int64_t per_token, int owners);
 struct ExpertPlan {
   BlockWork block;           // a block with experts
   std::vector<bool> layers;  // whether each layer has experts
-  // Parts of one exchange: inside a node (or all of it), and between nodes.
+  // Parts of one exchange: inside a node (or the whole exchange if it has one part), and between
+  // nodes.
   std::optional<Call> inside, between;
   bool at_once = false;                           // whether both parts run at the same time
-  std::optional<Call> rows_gather, rows_scatter;  // over etp
+  std::optional<Call> rows_gather, rows_scatter;  // over the etp ranks
   bool overlapped = false;
-  // Number of launches in both passes that nothing hides, and number that sets a lower bound on
-  // both passes.
+  // Number of launches in both passes that nothing hides, and number of launches whose time is a
+  // lower bound of both passes.
   double launches = 0, least_launches = 0;
-  int predicted_layers = 0;  // blocks of this kind after the last one, each with a head
+  int predicted_layers = 0;  // blocks of this kind after the model's last one, each with a head
 };
 
 // Launch times that the passes of a block with experts wait for, and lower bounds of the passes.

@@ -66,7 +66,7 @@ TEST_CASE("experts: an exchange carries a copy of a token for each of its expert
   CHECK(plan_of({.use = {.imbalance = {1.5, {}}}}).inside->bytes.value() == 12 * token_bytes);
   CHECK_FALSE(plan_of({.ep = 1}).inside);
   // A rank with all experts computes the choices of its own tokens; with a capacity factor it
-  // computes all places.
+  // computes all slots.
   CHECK(plan_of({.ep = 1, .use = {.imbalance = {1.5, {}}}}).block.experts->rows == 2000 * 8);
   CHECK(plan_of({.ep = 1, .use = {.capacity_factor = 1.5}}).block.experts->rows == 3000 * 8);
 }
@@ -282,9 +282,9 @@ TEST_CASE("sharded weights: how long a pass waits for its stream of weights") {
 
 // In a pass that is longer than its weight stream, only the first gather is exposed. Hidden
 // collectives occupy as many of the 108 multiprocessors as NCCL has blocks: 4 for each of 8 ranks
-// of a node, and the same for those of experts.
+// of a node. The collectives of experts' weights do not add to these 32.
 TEST_CASE(
-    "sharded weights: what hides costs computation its blocks once, of experts as of others") {
+    "sharded weights: an overlapped collective slows computation once, with experts or without") {
   TrainingPlan training = expert_training({.ep = 1, .sharding = Sharding::weights});
   training.parallelism->framework = framework_of(FrameworkName::torchtitan);
   training.batch = {64 * 8, 64, 1};

@@ -1,7 +1,7 @@
 // Returns the rows that a rank computes for each expert choice of its tokens. With a capacity
-// factor they are the places, full or not; dropless, they are those of the fullest rank that shares
-// the experts. A rank with all experts computes the choices of its own tokens, however uneven: only
-// the sizes of its products differ.
+// factor these are the slots, full or not. Dropless, they are the rows of the rank with the most,
+// if ranks share the experts. A rank with all experts computes the choices of its own tokens, even
+// if they are unbalanced: only the sizes of its products differ.
 #pragma once
 
 #include "models/training/plan/parallelism.h"

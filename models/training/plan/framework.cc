@@ -82,7 +82,8 @@ void expose_communication(Framework& paddle) {
   paddle.hides_sharding = false;
 }
 
-// The described ones, then programs that differ from one of them in their name alone.
+// Returns the described frameworks, then those that differ from one of them in the name and at most
+// the values set here.
 std::vector<Framework> all_frameworks() {
   constexpr std::pair<FrameworkName, FrameworkName> alike[] = {
       {FrameworkName::nvidia, FrameworkName::deepspeed},

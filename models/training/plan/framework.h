@@ -59,7 +59,8 @@ namespace lambcast {
 //              Engine's user buffers, PyTorch's asynchronous tensor parallelism). One of t
 //              scattered chunks is exposed, and none of t gathered ones
 //   chunks     as all, but sums of input gradients overlap their own product chunk by chunk
-//              (tp_comm_overlap_rs_dgrad), as if frozen weights leave no weight gradient
+//              (tp_comm_overlap_rs_dgrad), as they do if frozen weights
+//              leave no weight gradient to overlap
 enum class TensorOverlap { none, backward, all, chunks };
 const std::vector<std::string>& tensor_overlap_names();
 
@@ -94,11 +95,11 @@ struct Framework {
   FrameworkName name = FrameworkName::deepspeed;
   parallel::AxisOrder order = parallel::default_order;
   parallel::SplitMethod split = parallel::SplitMethod::even;
-  bool fp32_gradients = false;      // on the wire and in the buffer; else as the weights
-  bool keeps_buffers = false;       // gradients and quantized weights have their own for all steps
+  bool fp32_gradients = false;      // on the wire and in the buffer; else the weights' format
+  bool keeps_buffers = false;       // gradients and quantized weights have buffers for all steps
   bool overlaps_gradients = false;  // reduced during the last micro batch's backward pass
-  bool reduces_sums = false;        // of several micro batches after the last one's pass instead
-  bool in_buckets = false;          // what is reduced after the passes; else one buffer
+  bool reduces_sums = false;        // after the passes, sums of several micro batches are reduced
+  bool in_buckets = false;          // after the passes, reduces buckets; else one buffer
   // Compressed gradients are exchanged in hooks of the backward pass, in the form of
   // in_hooks(Exchange): PyTorch's DDP has them for libraries such as Bagua.
   bool exchanges_in_hooks = false;
@@ -106,12 +107,10 @@ struct Framework {
       false;  // gathers weights during the next forward pass after a sharded update
   TensorOverlap tensor_overlap = TensorOverlap::none;
   bool overlaps_sends = false;  // in interleaved and zero-bubble pipelines
-  bool sends_parts = false;  // each rank sends 1/t of an activation without sequence parallelism,
-                             // and the node gathers it Whether weight gathers and gradient scatters
-                             // overlap computation. False for DeepSpeed, although it is designed to
-                             // overlap them: on 128 to 1,024 A100s its stage 3 adds as much time
-                             // for micro batches of 16 sequences as for one sequence (DeepSpeed and
-                             // Azure, blog of 2022-07-26).
+  bool sends_parts = false;     // without sequence parallelism: 1/t per rank, gathered in the node
+  // Whether weight gathers and gradient scatters overlap computation. False for DeepSpeed, although
+  // it is designed to overlap them: on 128 to 1,024 A100s its stage 3 adds as much time for micro
+  // batches of 16 sequences as for one sequence (DeepSpeed and Azure, blog of 2022-07-26).
   bool hides_sharding = true;
   // Elements gathered in one call, if a block has more: then it is gathered matrix by matrix
   // (DeepSpeed stage3_prefetch_bucket_size; a larger matrix is one call). Zero: a block at once.

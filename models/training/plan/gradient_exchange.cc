@@ -104,7 +104,7 @@ class Writer : ExchangeParts {
   }
 
  private:
-  // The codes of all shares, each of `bytes`.
+  // Adds the gather of the codes of all shares, `bytes` for each share.
   void gather_codes(double bytes) {
     if (levels_.is_sharded()) parts_.push_back(hand_out_in_node(levels_, levels_.shards * bytes));
   }
@@ -378,9 +378,9 @@ std::vector<StepPart> between_ranks(const TrainingPlan& training,
   return training.exchange.is_star() ? through_hub(parts, levels) : parts;
 }
 
-// Each rank that exchanges codes the change of its share of the weights since the last exchange,
-// takes the outer step on the average, and the site hands out the new weights in fp32; where ranks
-// share states, they are gathered after the update anyway.
+// Returns an exchange in which each rank codes the change of its share of the weights since the
+// last exchange, takes the outer step on the average, and the site distributes the new weights in
+// fp32. If ranks share states, the weights are gathered after the update anyway.
 std::vector<StepPart> meet_in_codes(const TrainingPlan& training, AveragedGradients weights,
                                     const ExchangeLevels& levels) {
   weights.bytes = 4;

@@ -22,10 +22,10 @@
 //   sdp4bit       as qgz, K bytes in the node and K/2g between nodes, a scale per 128 elements;
 //                 ranks gather the changes of weights in 4 bits (Jia et al. 2024,
 //                 arXiv:2410.15526; jindajia/SDP4Bit, scripts of speed)
-//   powersgd:R    all_reduce of 4 R (h + w) bytes of a matrix, others plain; 6 h w R FLOPs; error
-//                 feedback (Vogels et al. 2019, arXiv:1905.13727). A factor of w R is kept as the
-//                 start of the next step; powersgd:R:I starts anew and iterates I times over both
-//                 factors: I times their bytes and (4 I + 2) h w R FLOPs
+//   powersgd:R    all_reduce of 4 R (h + w) bytes of a matrix, other tensors uncompressed; 6 h w R
+//                 FLOPs; error feedback (Vogels et al. 2019, arXiv:1905.13727). A factor of w R is
+//                 kept as the start of the next step; powersgd:R:I starts anew and iterates I times
+//                 over both factors: I times their bytes and (4 I + 2) h w R FLOPs
 //   topk:SHARE    all_gather of 8 bytes for each of SHARE K values and indices: grows with n; error
 //                 feedback (Lin et al. 2018, arXiv:1712.01887)
 //   randomk:SHARE all_reduce of SHARE K values, indices from a seed; error feedback

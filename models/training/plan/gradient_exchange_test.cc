@@ -40,7 +40,7 @@ TEST_CASE(
 TEST_CASE("exchange: bytes kept per element, by exchange") {
   CHECK(kept("topk:1%", 8) == 4);
   CHECK(kept("lossless:50%", 8) == 0);
-  CHECK(kept("local:16", 8) == 8);  // weights that all left from, and the outer momentum
+  CHECK(kept("local:16", 8) == 8);  // weights at the last exchange, and the outer momentum
   CHECK(kept("localsgd:16", 8) == 0);
   CHECK(kept("qgz:int8", 8) == 0);
   CHECK(kept("int4:owed", 8) == 4 + 4. / 8);
@@ -144,7 +144,7 @@ TEST_CASE("exchange: the bytes on the wire match the closed forms") {
         Approx(static_cast<double>(chunked_bytes(ChunkCode::largest, all, 64, 32))));
   CHECK(wire_bytes("dctsign:4") ==
         Approx(static_cast<double>(chunked_bytes(ChunkCode::cosines, all, 4, 32))));
-  CHECK(wire_bytes("lossless:50%") == Approx(2 * 31. / 32 * static_cast<double>(all)));  // of fp16
+  CHECK(wire_bytes("lossless:50%") == Approx(2 * 31. / 32 * static_cast<double>(all)));  // fp16
   CHECK(wire_bytes("fp8:e5m2") == wire_bytes("fp8"));
   CHECK(wire_bytes("localsgd:16") == wire_bytes("local:16"));
   // Each further iteration sends the factors once more.
@@ -158,12 +158,13 @@ TEST_CASE("exchange: the bytes on the wire match the closed forms") {
   CHECK(wire_bytes("powersgd:4:3") - wire_bytes("powersgd:4") == Approx(2 * factors).epsilon(1e-3));
   CHECK(wire_bytes("powersgd:4") < least / 30);
   CHECK(wire_bytes("powersgd:8") > 1.5 * wire_bytes("powersgd:4"));
-  // With so many ranks, gathering 1 % of the values costs as much as sending a third of all values.
+  // With 32 ranks, gathering 1 % of the values costs as much as sending a third of all values.
   CHECK(wire_bytes("topk:1%") > least / 2);
 }
 
-// 14 bits of 64 in 4,096 are SparseLoCo's 0.219 bits an element; its update of a node's share goes
-// to the other 7 nodes, which each decode it.
+// SparseLoCo sends 14 bits for each of 64 values of 4,096: 0.219 bits per element. A node sends the
+// updates of its shares to the other 7 nodes. A cosine transform takes 256 FLOPs per element, three
+// times.
 TEST_CASE("exchange: chunks of weights every H steps, and the products of cosines") {
   const TrainingPlan sites = with("chunktopk:64 / every 30 / sites:4");
   const auto all = static_cast<std::size_t>(parameters(*sites.model));
@@ -178,7 +179,9 @@ TEST_CASE("exchange: chunks of weights every H steps, and the products of cosine
   CHECK(flops == Approx(3 * 256 * static_cast<double>(all)));
 }
 
-TEST_CASE("exchange: neighbours send whole weights to as many as the graph has, whatever n") {
+TEST_CASE(
+    "exchange: neighbours send whole weights to each neighbour of the graph, for any number of "
+    "ranks") {
   const ModelShape bert = load_model("bert-large");
   const auto all = static_cast<std::size_t>(parameters(bert));
   const auto sent = [&](int to) {
@@ -380,7 +383,7 @@ TEST_CASE("exchange: fp32 gradients are neither widened nor narrowed") {
   CHECK(more_in_fp32("topk:1%") == Approx(2));
 }
 
-TEST_CASE("exchange: what selects and averages waits for nothing on the host") {
+TEST_CASE("exchange: kernels that select and average do not make the host wait") {
   const auto passes_of = [](const char* exchange, std::string_view name) {
     for (const StepKind kind : {StepKind::uniform, StepKind::compression, StepKind::round})
       for (const PlanOp& op : plan_step(with(exchange), {kind, 128, 1}).ops)
@@ -397,7 +400,7 @@ TEST_CASE("exchange: what selects and averages waits for nothing on the host") {
   CHECK(average.launches_per_tensor + average.syncs + average.syncs_per_tensor == 0);
 }
 
-TEST_CASE("exchange: in a layout it is between the ranks that hold the same parameters") {
+TEST_CASE("exchange: in a layout, ranks with the same parameters exchange gradients") {
   TrainingPlan training = training_of({OptimizerType::adam, 32, "dgx-a100-80g"});
   Parallelism how;
   how.layout = {2, 1, 1, 16, 1, 1, 8, parallel::default_order};
@@ -422,7 +425,7 @@ TEST_CASE("exchange: in a layout it is between the ranks that hold the same para
   training.exchange = parse_exchange("powersgd:4", {});
   const double owed = forecast_memory(training).peak.value();
   training.exchange = {};
-  // The error feedback, and a buffer of the same size for the next sum.
+  // The error feedback of half of the model, and a buffer of the same size for the next sum.
   CHECK(owed - forecast_memory(training).peak.value() == Approx(2 * 4 * all / 2).epsilon(0.02));
 }
 

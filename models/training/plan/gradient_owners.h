@@ -48,13 +48,13 @@ struct Owners {
 bool keeps_share_of_sum(const Parallelism& how);
 
 // Returns the collectives that sum `bytes` of gradients over the ranks of one of `sites` sites:
-// all_reduce, or reduce_scatter where ranks share states, and all_reduce between copies.
+// all_reduce, or reduce_scatter if ranks share states, and all_reduce between copies.
 std::vector<StepPart> gradient_sums(const Parallelism& how, const Owners& owners, int sites,
                                     Bytes bytes);
 
-// All others first, then experts, where the model has them. Siblings differ in no axis of `apart`:
-// stages reduce gradients after their passes at times of their own (nic_sharing.h), but all of them
-// are busy during the passes.
+// Returns the owners of parameters outside experts, then those of experts if the model has experts.
+// Siblings do not differ in the axes of `apart`: stages reduce gradients at different times after
+// their passes (nic_sharing.h), but all stages are busy during the passes.
 std::vector<Owners> owners_of(const Parallelism& how, bool with_experts,
                               parallel::AxisSet apart = {parallel::Axis::pp});
 

@@ -19,7 +19,8 @@ std::set<std::vector<std::pair<int, int>>> members(const ProcessGroup& group) {
   return all;
 }
 
-TEST_CASE("gradient owners: shards lie in a node first, their copies beside and behind it") {
+TEST_CASE(
+    "gradient owners: shards fill a node first; their copies are on the same and on other nodes") {
   const ProcessGroup replicas{64, 8};  // on 8 nodes
   CHECK(shard_groups(replicas, 64).shard == replicas);
   CHECK(shard_groups(replicas, 64).copies == ProcessGroup());

@@ -5,7 +5,7 @@
 //   BF16_Optimizer the same for its fp32 sums, one bucket per parameter group, sent as bf16
 //   ZeRO stage 1   after the last micro batch, or with overlap_comm during its backward pass
 //   ZeRO stage 2   after every micro batch, or with overlap_comm during every backward pass
-//   Overlap::ddp   25 MiB from the last layer backwards, during the last backward pass
+//   Overlap::ddp   buckets of 25 MiB from the last layer backwards, in the last backward pass
 //
 // ZeRO closes a bucket before it would exceed reduce_bucket_size. With overlap_comm it has two
 // buckets: the pass that fills one waits until the other is reduced. Buckets are all-reduced even
@@ -49,7 +49,7 @@ bool overlaps_reduction(const TrainingPlan& training);
 // (Framework::reduces_sums), and there are several.
 bool waits_for_sums(const TrainingPlan& training);
 
-// Whether the momenta of such a step are exchanged in buckets, as the backward pass makes
+// Whether the momenta of a step of this kind are exchanged in buckets, as the backward pass makes
 // gradients.
 bool exchanges_momenta_in_hooks(const TrainingPlan& training, StepKind kind);
 

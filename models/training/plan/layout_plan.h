@@ -7,7 +7,7 @@
 //                copies. With overlap, a chunk's reduction starts when its last backward pass has
 //                completed the first bucket. All except the last bucket are hidden; those of stages
 //                that end early are hidden in the cool-down of others.
-//                Of norms, with sequence parallelism: all_reduce over t. Of a tied embedding:
+//                Of norms, with sequence parallelism: all_reduce over t; of a tied embedding:
 //                all_reduce between the first and the last stage
 //   barrier      norm and overflow: two all_reduces of 4 bytes over all ranks, except in
 //                zero-bubble schedules, whose stages step separately

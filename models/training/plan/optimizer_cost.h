@@ -1,8 +1,9 @@
-// Work around an optimizer's own update (models/optimizer): the precision wrapper
-// (fused_optimizer.py, unfused_optimizer.py) with its overflow check, gradient norm, unscaling and
-// copies between fp16 and fp32, and the passes of compressed_allreduce. DeepSpeed implements these
-// as separate PyTorch operations. Those of its own optimizers were counted in real steps
-// (kernels/deepspeed_traffic.h), the others in its source, 0.15.4.
+// Costs of an optimizer step outside the optimizer's own update (models/optimizer): the precision
+// wrapper (fused_optimizer.py, unfused_optimizer.py) with its overflow check, gradient norm,
+// unscaling and copies between fp16 and fp32, and the passes of compressed_allreduce. DeepSpeed
+// implements these as separate PyTorch operations. The passes of DeepSpeed's optimizers were
+// counted in real steps (kernels/deepspeed_traffic.h), the others in the source of DeepSpeed
+// 0.15.4.
 #pragma once
 
 #include "models/recipe/wrapper.h"

@@ -108,7 +108,8 @@ TEST_CASE("optimizer cost: biases and norms are a separate group without decay")
   CHECK(compression.bytes_per_element == Approx(216 - 32 * (1 - each.elements)));
 }
 
-TEST_CASE("optimizer cost: clipping bf16 gradients reads and writes them, in a launch a tensor") {
+TEST_CASE(
+    "optimizer cost: clipping bf16 gradients reads and writes them, with one launch per tensor") {
   const Passes clips = bf16_gradient_passes(true), keeps = bf16_gradient_passes(false);
   CHECK(keeps.bytes_per_element == 4 + 4 + 2);
   CHECK(clips.bytes_per_element - keeps.bytes_per_element == 8);

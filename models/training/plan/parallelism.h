@@ -5,7 +5,7 @@
 // d ranks hold one copy of the model each, divided by t (tensor), c (context) and p (pipeline):
 // gpus = t c d p. Ranks that would hold the same states share them according to `sharding`:
 //
-//   none        every rank its own (ZeRO stage 0)
+//   none        every rank has its own states (ZeRO stage 0)
 //   optimizer   optimizer states (ZeRO 1, Megatron's distributed optimizer): gradients are
 //               reduce-scattered, weights gathered once a step
 //   gradients   gradients too (ZeRO 2, FSDP SHARD_GRAD_OP): scattered after every micro batch
@@ -59,7 +59,7 @@ struct Parallelism {
   // Whether factored optimizers sum their column means over the ranks that share states
   // (optimizer_state.h).
   bool sums_columns = false;
-  OptimizerOn optimizer_on = OptimizerOn::gpu;  // gradients that are shared are there too
+  OptimizerOn optimizer_on = OptimizerOn::gpu;  // shared gradients are in the same memory
   bool sequence_parallel = false;
   parallel::Recompute recompute = parallel::Recompute::none;  // activations that are not kept
   Repeated repeated = Repeated::nothing;                      // kernels that run again for them

@@ -102,7 +102,7 @@ class StepWriter {
     const auto passes = [&] {
       if (beside && !in_sites()) {
         repeat(gas, plain);
-      } else if (exchanged && reduction.each_micro_batch) {  // of ZeRO, which has no sites here
+      } else if (exchanged && reduction.each_micro_batch) {  // ZeRO's, which has no sites here
         repeat(gas, [&](std::int64_t times) {
           plain(times);
           exchange(times);

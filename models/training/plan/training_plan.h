@@ -31,7 +31,7 @@ struct TrainingPlan {
   std::optional<BatchRamp> ramp{};  // the ramp that ends at `batch`
   // The level of this program on this machine, if it was measured (measured_program.h).
   std::optional<ProgramLevel> program{};
-  ProgramPrior prior{};  // of that level, if the program was not measured
+  ProgramPrior prior{};  // prior of the level, if the program was not measured
   FrameworkName framework = FrameworkName::deepspeed;  // the program that runs
   int gpus = 1;
   int gpus_per_node = 1;

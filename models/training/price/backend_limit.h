@@ -1,7 +1,7 @@
 // Backends of DeepSpeed that cannot run on a cluster.
 //
-//   compressed         its constructor loads PackbitsBuilder, an operator that DeepSpeed has for
-//                      Intel XPU alone; all devices here are GPUs of NVIDIA
+//   compressed         its constructor loads PackbitsBuilder, an operator that DeepSpeed has only
+//                      for Intel XPU; all devices here are GPUs of NVIDIA
 //   mpi with cuda_aware  passes device buffers to MPI, which sends them by RDMA (InfiniBand, RoCE,
 //                        EFA); DeepSpeed's tutorial names InfiniBand, and not TCP
 //

@@ -1,9 +1,9 @@
 // Cache of times and traffic of collectives: a sweep requests the same few thousand prices again
 // and again.
 //
-// Each collective is planned and timed alone on an idle network, by either network model. If
-// collectives of a step overlap on the same wires, execute.cc starts from these prices, and
-// shared_network.h has the machine that they share.
+// Each collective is planned and timed without contention, by either network model. If collectives
+// of a step overlap on the same wires, execute.cc starts from these prices, and shared_network.h
+// has the machine that they share.
 //
 // The closed form covers one kind of such contention: groups of the same axis on other nodes. A
 // group on every n-th node (node_stride) has groups on the nodes that it skips, which make the same
@@ -79,7 +79,7 @@ class CollectiveCosts {
   struct Place {
     const Cluster* cluster;  // the representative of its class
     ProcessGroup group;
-    int in_leaves;  // number of such groups, this one included, that share the leaves of a tree
+    int in_leaves;  // number of groups, this one included, that share the leaves of a tree
     NetworkModel network;
     bool expand;
     Backend backend;

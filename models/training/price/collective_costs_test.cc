@@ -88,7 +88,7 @@ TEST_CASE("collective costs: a price is independent of rates that were priced be
   CHECK(compared > 900);
 }
 
-// Sends of a size are laid on the routes that those of another one found.
+// Sends of one size reuse the routes that were found for another size.
 TEST_CASE("collective costs: a price does not depend on the sizes before") {
   std::size_t compared = 0;
   for (const char* preset : {"meta-h100-roce", "commodity-10gbe"}) {

@@ -19,7 +19,7 @@ std::map<std::string, double> shares_of(const TrainingPlan& training) {
 
 // 1-bit Adam in fp32 exchanges every tensor separately, and many tensors have the same size. A call
 // that is priced once and made n times counts n times.
-TEST_CASE("cost sources: what is priced once counts as often as it is done") {
+TEST_CASE("cost sources: a call that is priced once counts as often as it is made") {
   TrainingPlan training = training_of({OptimizerType::onebit_adam, 8});
   training.recipe.precision.weights = DataType::fp32;
   training.recipe.backend = Backend::mpi_host;

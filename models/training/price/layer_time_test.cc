@@ -27,7 +27,9 @@ LayerTime layer(const char* layers, std::int64_t tokens, double launch = 1) {
   return layer_time(training, costs).value();
 }
 
-TEST_CASE("layer time: a layer takes as long among two as among ten, the host's waits too") {
+TEST_CASE(
+    "layer time: a layer takes the same time in models of two and ten layers, also if the host is "
+    "slow") {
   for (const std::int64_t tokens : {64, 4096}) {
     INFO(tokens);
     const LayerTime two = layer("2", tokens), ten = layer("10", tokens);

@@ -11,7 +11,7 @@ namespace {
 
 // 48 equal blocks of time t each, m micro batches. One stage takes 48 m t. The last of p stages
 // takes 48/p m t, and each stage before it adds 48/p t.
-TEST_CASE("least step: blocks of the fullest stage and the way through those before it") {
+TEST_CASE("least step: blocks of the busiest stage, and the way through the stages before it") {
   const auto least = [](const LayoutCase& of) {
     CollectiveCosts costs;
     const TrainingPlan training = layout_training(of);

@@ -21,8 +21,8 @@
 // rows (validate/replay/program_spread_test.cc). Each program and machine has runs of other sizes,
 // lengths and layouts: r is the median, over 64 of them, of the standard deviation of their runs. g
 // is the standard deviation of their slopes on z. Some drift as if the jitter of a step were summed
-// over ranks, as many do the opposite, and the mean slope is 0.01. So a drift widens the interval
-// and does not shift it.
+// over ranks, an equal number drift the other way, and the mean slope is 0.01. So a drift widens
+// the interval and does not shift it.
 //
 // Not modelled: how far a run differs from the measured ones in size, length and layout.
 #pragma once

@@ -14,8 +14,8 @@
 //
 // where the second term is the calls of the first stages while the pipeline fills.
 //
-// Not modelled: which of the stages meet. The shared network (shared_step.h) finds that itself, so
-// its calls are priced with the siblings of their own stage only.
+// Not modelled: which stages issue calls at the same time. The shared network (shared_step.h) finds
+// this itself, so its calls are priced with the siblings of their own stage only.
 #pragma once
 
 #include <algorithm>
@@ -49,8 +49,8 @@ class MeetingStages {
 // Returns u of a priced pipeline.
 double meeting_of(const PipelinePlan& plan, const PipelinePrice& price);
 
-// Returns `price(u)` for the u that results from it. Three rounds come within 2 % of it; their
-// number is fixed, so that the answer changes continuously.
+// Returns `price(u)` for the u that results from this price. Three rounds come within 2 % of the
+// fixed point; their number is fixed, so that the answer changes continuously.
 template <typename PriceWith>
 PipelinePrice with_stages_meeting(const PipelinePlan& plan, const PriceWith& price_with) {
   constexpr int rounds = 3;

@@ -76,8 +76,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE(
-    "stages that meet: the share that a price is made with is the share that results from it") {
+TEST_CASE("stages that meet: the share used for a price equals the share that results from it") {
   const TrainingPlan training = reduced_in_passes("gpt2-xl", 4, 16, Sharding::gradients);
   CollectiveCosts costs;
   const StepRun step = sharded_step(training);

@@ -2,9 +2,9 @@
 //
 // Stages whose ranks lie on one node (order tp-cp-ep-pp-dp) reduce gradients and gather weights
 // over the same NICs. Each stage begins when its own passes end, so their calls overlap in part. A
-// call that lasts T alone and keeps its NICs busy for w of that takes the share w / T of their
-// rate, and shares the NICs with others at max-min fair rates (sim/network/flow_network.h). With
-// release times r_j and one NIC, the last call ends at
+// call that lasts T without contention and keeps its NICs busy for w of that takes the share w / T
+// of their rate, and shares the NICs with others at max-min fair rates
+// (sim/network/flow_network.h). With release times r_j and one NIC, the last call ends at
 //
 //   max over k of  r_k + sum of w_j over all j with r_j >= r_k
 //
@@ -22,8 +22,8 @@
 
 namespace lambcast {
 
-// Returns how many stages of a node make a call of the passes at once, which its siblings include.
-// It is 1 for a send.
+// Returns the number of stages of a node that make this call of the passes at once, which the
+// siblings of the call include; 1 for a send.
 int stages_among(const PipelinePlan& plan, const Call& call);
 
 // Returns the NICs that a call of a stage uses on the stage's node while it lasts `time`.
@@ -46,7 +46,7 @@ class NicSharing {
   bool any() const { return any_; }
   const Topology& topology() const { return topology_; }
   // Returns a program for each operation that uses a NIC shared by several stages, and null for the
-  // others. Alone, the program lasts as long as the operation's price at that end.
+  // others. Without contention, the program lasts as long as the operation's price at `end`.
   std::vector<std::shared_ptr<const CommProgram>> programs(End end) const;
 
  private:

@@ -155,7 +155,7 @@ void widen_by_options(Passage& passage, Duration without, const TrainingPlan& tr
   if (changed > 0) read_ratio(*training.device->rates, passage.rests_on);
 }
 
-// Returns the passage by measured curves, which are of half-precision training.
+// Returns the passage from measured curves, which are curves of half-precision training.
 Passage by_curves(const TrainingPlan& training, MicroBatchTime time, std::int64_t seq_len,
                   CollectiveCosts& costs) {
   const Device& device = *training.device;

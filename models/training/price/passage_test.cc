@@ -102,7 +102,8 @@ TEST_CASE(
 
 // BERT-Large on one V100 of 16 GB, sequence 128, micro batch 8: fp32 multiplies 1.87 TFLOP at
 // 13.3 TFLOP/s, 140 ms, and moves other data for some 60 ms. NVIDIA's TensorFlow takes 203 ms.
-TEST_CASE("passage: fp32 takes the time of its products and what the program loses outside them") {
+TEST_CASE(
+    "passage: fp32 takes the time of its products, plus the program's loss outside products") {
   TrainingPlan training = bert_on("dgx1-v100", 8);
   training.recipe.precision.weights = DataType::fp32;
   const Passage passes = passage_of(training);
@@ -143,7 +144,7 @@ TEST_CASE("passage: measured times take precedence") {
   measured.recipe.precision = {};
   REQUIRE_FALSE(measured.recipe.precision.is_half());
   CHECK(passage_of(measured).basis == Basis::rate);
-  // Only products run at their own peak; the rest of a pass moves twice the bytes.
+  // Only products slow down by the ratio of the peaks; all other kernels move twice the bytes.
   const double peaks = measured.device->peak_half.value / measured.device->peak_single.value;
   CHECK(passage_of(measured).forward.us() < 0.95 * half * peaks);
   CHECK(passage_of(measured).forward.us() > 2 * half);

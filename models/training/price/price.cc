@@ -214,8 +214,8 @@ class Pricer {
     return all > Duration() ? std::clamp(1 - exposed / all, 0.0, 1.0) : 0;
   }
 
-  // Adds the segment's share of all that the stage's passes send. Other stages on the node add
-  // their own loads.
+  // Adds the segment's share of the bytes that the stage's passes send. Other stages on the node
+  // add their own loads.
   void add_loads(const StageWork& work, Price& price) const {
     const PipelinePrice& expected = pipeline_at(End::expected);
     const parallel::Pipeline& pipeline = plan_->pipeline;

@@ -8,7 +8,7 @@
 //   ProductWork FLOPs / a share of the GPU's peak
 //   HostCopy    bytes / rates of buffers.h, and a wait for each
 //   HostUpdate  bytes of all ranks of a node / the host memory bandwidth that updates reach
-//   Call        the collective alone on the cluster (collective_costs.h)
+//   Call        the time of the collective without contention (collective_costs.h)
 #pragma once
 
 #include <optional>
@@ -66,15 +66,15 @@ struct Price {
   double waits_for_nics = 0;
   std::optional<StagePasses> passes;  // totals of the stage; set for its last segment only
   // Network load of this segment; used only by the shared-network model (shared_step.h). `hidden`
-  // is the share of it that overlaps kernels.
+  // is the share of the load that overlaps kernels.
   std::vector<Load> loads;
   double hidden = 0;
 
   Duration at(End end) const;
 };
 
-// Returns one price for each operation, in the plan's order. Adds to `sources` every number that a
-// price was made of.
+// Returns one price for each operation, in the plan's order. Adds the sources of every number used
+// for a price to `sources`.
 std::vector<Price> price(const StepPlan& plan, const TrainingPlan& training, CollectiveCosts& costs,
                          Intervals intervals = Intervals::found, CostSources* sources = nullptr);
 

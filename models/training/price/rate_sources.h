@@ -18,8 +18,8 @@ void read_rates(const RateTimes& times, const GpuRates& rates, CostSources& sour
 std::string peak_name(MatrixFormat format);
 std::string share_name(MatrixFormat format);
 
-// Notes the source of an update's kernels if they are neither DeepSpeed's nor fused. That XLA fuses
-// none of TensorFlow's is assumed.
+// Notes the source of an update's kernels if they are neither DeepSpeed's nor fused. It is assumed
+// that XLA fuses none of TensorFlow's kernels.
 void read_update_kernels(Kernels kernels, FrameworkName framework, const StackSpec& stack,
                          CostSources& sources);
 

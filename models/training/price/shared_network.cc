@@ -19,8 +19,8 @@ bool fits(const ProcessGroup& group, const Place& place, int nodes, int gpus_per
   return last < gpus_per_node && place.node + group.node_span() <= nodes;
 }
 
-// Returns a group with only as many siblings as fit the machine at a place. If the ranks of a stage
-// straddle nodes (pipeline stages of 6 on nodes of 8), some of its siblings are on the next nodes.
+// Returns the group with only as many siblings as fit on the machine at a place. If the ranks of a
+// stage straddle nodes (stages of 6 ranks on nodes of 8), some siblings are on the next nodes.
 ProcessGroup laid_of(ProcessGroup group, const Place& place, int nodes, int gpus_per_node) {
   while (group.siblings > 1 && !fits(group, place, nodes, gpus_per_node)) --group.siblings;
   return group;

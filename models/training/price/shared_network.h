@@ -1,17 +1,18 @@
 // The collectives of a step at their places on one machine, simulated in full. They share its links
 // at max-min fair rates (sim/network/flow_network.h).
 //
-// A collective alone takes the time T of collective_costs.h. On this machine a group may have more
-// bandwidth than it can use when alone (NICs of GPUs that do not take part, the rate that a library
-// loses if one GPU of a node is in use). Its flows are therefore scaled and capped so that, alone
-// here, it lasts T and keeps the busiest link between nodes busy for w (nic_sharing.h):
+// Without contention, a collective takes the time T of collective_costs.h. On this machine a group
+// may have more bandwidth than it can use (NICs of GPUs that do not take part, the rate that a
+// library loses if one GPU of a node is in use). Its flows are therefore scaled and capped so that,
+// without contention here, the collective lasts T and keeps the busiest link between nodes busy for
+// w (nic_sharing.h):
 //
 //   bytes' = bytes x w / (time that this link takes for the bytes)
-//   cap'   = bytes' / (the time of the round when alone here x T / the time of all rounds)
+//   cap'   = bytes' / (the round's time without contention x T / the time of all rounds)
 //
 // Other collectives can use the remaining share of the link, 1 - w / T. Groups of the same axis on
 // other nodes (peer_groups.h) go through the same rounds at the same time. If they share links of
-// the fabric with it, it takes longer than T.
+// the fabric with the collective, it takes longer than T.
 #pragma once
 
 #include <map>
@@ -38,13 +39,14 @@ class SharedNetwork {
   struct Laid {
     std::shared_ptr<const CommProgram> program;
     std::shared_ptr<const CommProgram> with_peers;
-    Duration alone;         // on this machine, without peers
+    Duration alone;         // time on this machine without contention and peers
     Duration on_link;       // time that its bytes take on the busiest link between nodes
     std::size_t flows = 0;  // in all distinct rounds, with peers
   };
-  // Places a call on the machine, with the algorithm and protocol that it uses alone. If the group
-  // does not fit at call.place, as when groups straddle nodes, it takes the first rank's place.
-  // `nodes` are the nodes on which peers make the same call; if empty, it has no peers.
+  // Places a call on the machine, with the algorithm and protocol that it uses without contention.
+  // If the group does not fit at call.place, as when groups straddle nodes, it takes the first
+  // rank's place. `nodes` are the nodes on which peers make the same call; if empty, it has no
+  // peers.
   Laid lay(const Call& call, const CollectiveCost& alone, const std::vector<int>& nodes);
 
  private:
@@ -55,13 +57,14 @@ class SharedNetwork {
       laid_;
 };
 
-// Returns the program of a collective that lasts `time` alone, and keeps the busiest link between
-// nodes busy for `busy` of that time.
+// Returns the program of a collective that lasts `time` without contention, and keeps the busiest
+// link between nodes busy for `busy` of that time.
 CommProgram paced(const SharedNetwork::Laid& laid, const Topology& topology, Duration time,
                   Duration busy);
 Duration time_alone(const CommProgram& program, const Topology& topology);
 
-// Returns the program with its bytes and waits, and hence its time alone, multiplied by `factor`.
+// Returns the program with its bytes and waits multiplied by `factor`, and hence also its time
+// without contention.
 CommProgram scaled(const CommProgram& program, double factor);
 
 }  // namespace lambcast

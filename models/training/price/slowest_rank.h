@@ -1,5 +1,5 @@
 // Ratio of the slowest rank's computation to the mean, which prolongs a step because gradients are
-// summed when the slowest rank has its own. Times are taken to be normal and independent:
+// summed when the slowest rank has computed its own. Times are assumed normal and independent:
 //
 //   slowest / mean = (1 + s / sqrt(m) z(d)) (1 + g z(n)),   z(k) = Phi^-1((k - 3/8) / (k + 1/4))
 //

@@ -1,4 +1,5 @@
-// When the blocks of a pass have their sharded weights, on a separate stream of collectives.
+// The times at which the blocks of a pass have their sharded weights, on a separate stream of
+// collectives.
 //
 // Weights are gathered ahead, block after block, at most one block beyond the one that computes;
 // gradients are scattered behind the backward pass on the same stream. A block waits for its own
@@ -27,7 +28,8 @@ struct WeightStream {
 };
 WeightStream operator+(const WeightStream& a, const WeightStream& b);
 
-// Returns the time by which waiting prolongs a pass of `blocks` blocks that lasts `pass` by itself.
+// Returns the time by which waiting prolongs a pass of `blocks` blocks that lasts `pass` without
+// it.
 Duration exposed_on_stream(const WeightStream& stream, int blocks, Duration pass);
 
 }  // namespace lambcast

@@ -71,8 +71,8 @@ StepMetrics account(const StepPlan& plan, const std::vector<Price>& prices,
   metrics.step_time = timeline.end.since_start();
   if (plan.pipeline) {
     // Stages run at the same time, so exposed communication is the part of the step in which the
-    // mean stage neither computes nor waits for others. If that is negative, some stages compute
-    // while others wait for theirs, so it is taken off the bubble.
+    // mean stage neither computes nor waits for others. If the result is negative, some stages
+    // compute while others wait for communication, so it is subtracted from the bubble.
     metrics.exposed_comm = metrics.step_time - metrics.forward - metrics.backward -
                            metrics.compress - metrics.decompress - metrics.optimizer -
                            metrics.bubble;

@@ -1,5 +1,5 @@
-// Share of a run's steps that exchange compressed momentum. If it is small, the run's speed-up says
-// little about compression.
+// Share of a run's steps that exchange compressed momentum. If it is small, the run's speed-up is
+// no evidence about compression.
 #pragma once
 
 #include "models/training/run/forecast.h"

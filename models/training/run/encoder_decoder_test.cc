@@ -17,7 +17,7 @@ TrainingPlan t5_training(LayoutCase of, double target = 114. / 512) {
       std::vector<ModelOverride>{{"model.target_fraction", fmt::format("{:.17g}", target)}}));
   training.seq_len = 512;
   training.parallelism->attention =
-      AttentionKernel::unfused;  // its score squares are those that shapes count
+      AttentionKernel::unfused;  // computes whole squares of scores, as the shape's count does
   return training;
 }
 

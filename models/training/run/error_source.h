@@ -33,7 +33,7 @@ namespace lambcast {
 
 inline constexpr std::size_t error_sources = 35;
 
-// Time of a step or a run, and its time with one source at either end of its interval.
+// Time of a step or a run, and its time with each source at either end of its interval.
 struct TimeAtEnds {
   struct Ends {
     double low_s = 0, high_s = 0;
@@ -52,7 +52,7 @@ TimeAtEnds time_at_ends(const StepRun& step, OptimizerType optimizer, Kernels ke
 enum class ErrorOf { passes, copies, plain_kernels, exchange_kernels, onebit_kernels, wires };
 ErrorOf what_errs(std::size_t source);
 
-// The collective that a source stands for; absent for kernels, copies and passes.
+// The collective whose errors form this source; absent for kernels, copies and passes.
 struct MeasuredCall {
   Backend backend = Backend::nccl;
   Op op = Op::all_reduce;
@@ -64,7 +64,7 @@ std::optional<MeasuredCall> measured_call(std::size_t source);
 std::string name_of_source(std::size_t source);
 std::string measurement_of(std::size_t source);
 
-// Effect of one source alone on a ratio.
+// Effect of one source on a ratio, with all others as expected.
 struct ErrorShare {
   std::size_t source = 0;
   double low = 1, high = 1;
@@ -80,8 +80,8 @@ using ErrorSources = std::bitset<error_sources>;
 // Returns the sources whose errors are the same in both runs.
 ErrorSources common_sources(const TrainingPlan& a, const TrainingPlan& b);
 
-// Returns the ratio a / b with its interval, such as a speed-up: the time of the plain run divided
-// by that of the other. On one machine all sources are common.
+// Returns the ratio a / b with its interval, such as a speed-up: the time of the baseline divided
+// by that of the other run. On one machine all sources are common.
 RatioInterval ratio_of(const TimeAtEnds& a, const TimeAtEnds& b,
                        const ErrorSources& common = ErrorSources().set());
 

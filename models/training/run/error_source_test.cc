@@ -71,7 +71,7 @@ TEST_CASE("error_source: shares add up in squares, separately on each side, wide
   }
   CHECK(speedup.low == Approx(speedup.value * std::exp(-std::sqrt(below))));
   CHECK(speedup.high == Approx(speedup.value * std::exp(std::sqrt(above))));
-  // Only the plain run and the warm-up reduce gradients, so the error of all_reduce changes the
+  // Only the baseline and the warm-up reduce gradients, so the error of all_reduce changes the
   // speed-up.
   REQUIRE(share_of(speedup, "all_reduce over nccl") != nullptr);
 }

@@ -169,8 +169,8 @@ TEST_CASE("exchange form: every bucket has the latencies of an exchange") {
   CHECK(later("onebit / two-level / after") == Approx(0.08).epsilon(0.05));
 }
 
-// The 8 ranks of one place in their nodes exchange a quarter of the elements, and all 4 ranks of a
-// node use its NICs: together they send the same bytes as a leader.
+// The 8 ranks at the same position of their nodes exchange a quarter of the elements. All 4 ranks
+// of a node use its NICs: together they send the same bytes as a leader.
 TEST_CASE("exchange form: sharded, each rank of a node exchanges its share of the node's sum") {
   const TrainingPlan training = in_form("onebit / sharded");
   const auto all = static_cast<double>(parameters(*training.model));
@@ -206,9 +206,6 @@ TEST_CASE("exchange form: sharded, each rank of a node exchanges its share of th
   CHECK(last.bytes.value() == 2 * all);
 }
 
-// 1-bit Adam's momenta, one buffer under fp16: 2 (m-1)/m Np/8 + 8 (m-1) bytes for each share. In
-// the flat form, 28 of 32 chunks of each of 4 ranks leave a node, and 31 of 32 in the ring of the
-// gather: 4.47 Np/8 instead of 1.75.
 TEST_CASE(
     "exchange form: a composition of codec, pattern, schedule and scope is parsed and printed") {
   for (const char* text : {"int4:owed / two-level / every 30 / nodes", "onebit / every 4",
@@ -246,8 +243,8 @@ TEST_CASE("exchange form: sites exchange the change of their weights in few bits
   // Uncompressed weights are local:4:4, which sends 4 bytes instead of one byte and its scale.
   CHECK(in("fp32 / every 4 / nodes").exchange == Exchange{ExchangeKind::local, 4, 0, 4});
   CHECK(sent("local:4:4") == Approx(3.99 * sent("int8 / every 4 / nodes")).epsilon(0.01));
-  // For a share: outer weights and momentum, error feedback of the share, and that of the sums of 8
-  // sites.
+  // State for a share: outer weights and momentum, error feedback of the share, and error feedback
+  // of its sums, divided over 8 sites.
   const TrainingPlan owed = in("int4+ef / every 4 / nodes");
   CHECK(exchange_state_bytes(owed, averaged_gradients(owed)) ==
         Approx((8 + 4 + 4. / 8) * static_cast<double>(all) / 4));
@@ -264,12 +261,13 @@ TEST_CASE("exchange form: through a relay, which adds up, or an object store, wh
   const auto sent = [](const char* exchange) {
     return step_in_form(exchange).network_bytes_per_node.value();
   };
-  // A leader puts its message and gets those of all; over the one port of a relay go all of them.
+  // A leader puts its message and gets the messages of all leaders. All of these pass the one port
+  // of a relay.
   CHECK(sent("topk:1% / store") == Approx((1 + nodes) * 8 * kept));
   CHECK(sent("topk:1% / relay") == Approx(nodes * sent("topk:1% / store")));
   CHECK(sent("chunktopk:64 / store") == Approx((1 + nodes) * 0.21875 / 8 * all).epsilon(1e-3));
-  // Codes of K bytes and scales there, those of the sum back: 8 / 7 of what 8 ranks send directly,
-  // by 8.
+  // Leaders put the codes of K bytes and their scales, and get those of the sum: 8 / 7 of the bytes
+  // that 8 leaders send directly. All of these pass one port, which multiplies by 8.
   CHECK(sent("int8 / relay") ==
         Approx(nodes * nodes / (nodes - 1) * sent("int8 / two-level")).epsilon(1e-3));
   CHECK(sent("randomk:1% / relay") == Approx(nodes * 2 * 4 * kept).epsilon(1e-3));
@@ -290,7 +288,7 @@ TEST_CASE("exchange form: fragments of weights go at steps of their own, during 
     const StepMetrics at_once = step(""), third = step(" / fragments 3"),
                       beside = step(" / fragments 3 / overlap 1"),
                       sixth = step(" / fragments 3 / overlap 2");
-    // Gradients are summed in the node, over links, in every step.
+    // Gradients are summed inside the node in every step, which uses links and no NIC.
     const double bytes = at_once.network_bytes_per_node.value();
     CHECK(third.network_bytes_per_node.value() == Approx(bytes / 3).epsilon(1e-3));
     CHECK(beside.network_bytes_per_node == third.network_bytes_per_node);
@@ -319,7 +317,7 @@ TEST_CASE("exchange form: ranks of a site share states, and send their share eve
         return metrics_of(training, kind).network_bytes_per_node.value();
       };
       const auto all = static_cast<double>(parameters(*training.model));
-      CHECK(sent("all_reduce", StepKind::uniform) > 4 * all);  // of copies, in every step
+      CHECK(sent("all_reduce", StepKind::uniform) > 4 * all);  // sums between copies, in every step
       CHECK(sent("local:16:8", StepKind::silent) < 1e4);       // norms
       CHECK(sent("local:16:8", StepKind::uniform) == Approx(2 * 0.75 * 4 * all).epsilon(0.01));
       CHECK(sent("int8 / every 16 / sites:8", StepKind::uniform) ==
@@ -329,6 +327,9 @@ TEST_CASE("exchange form: ranks of a site share states, and send their share eve
   CHECK_THAT(refused_with_zero(parsed("local:16"), 1), Contains("without sites"));
 }
 
+// 1-bit Adam's momenta, one buffer under fp16: 2 (m-1)/m Np/8 + 8 (m-1) bytes leave each of m
+// nodes. In the flat form, 28 of 32 chunks of each of 4 ranks leave a node, and 31 of 32 in the
+// ring of the gather: 4.47 Np/8 instead of 1.75.
 TEST_CASE("exchange form: momenta of 1-bit optimizers go in two levels and in buckets") {
   const auto in = [](const std::string& exchange) {
     TrainingPlan training = training_of({.optimizer = OptimizerType::onebit_adam, .gpus = 32});

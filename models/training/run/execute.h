@@ -2,13 +2,13 @@
 //
 // In streams: each rank class computes on one stream and communicates on another. An operation
 // starts when its stream is free and all operations that it waits for have ended. Collectives take
-// the same time as alone on the network, unless stages share a node's NICs (nic_sharing.h).
-// shared_step.h has the other form, in which all collectives share the network.
+// their time without contention, unless stages share a node's NICs (nic_sharing.h). shared_step.h
+// has the other form, in which all collectives share the network.
 //
 // There is one communication stream, not one per kind of wire. Messages of tensor, context,
 // pipeline and expert parallelism are parts of passes (pass_price.h). Engines enqueue the other
 // collectives (gradients, weights and norms) one after another, mostly over the same NICs. Not
-// modelled: a call within nodes that overlaps one between them would end earlier than forecast.
+// modelled: a call within nodes that overlaps a call between nodes would end earlier than forecast.
 #pragma once
 
 #include <functional>
@@ -21,8 +21,8 @@
 
 namespace lambcast {
 
-// A smaller job that is like one too large for a shared network, and how many times as long its
-// step is there as in streams. No GPUs: none is small enough.
+// A smaller job that replaces one too large for the shared network. `growth` is the time of its
+// step on the shared network divided by its time in streams. `gpus` is 0 if no job is small enough.
 struct StandIn {
   int gpus = 0;
   double growth = 1;
@@ -37,7 +37,7 @@ struct Execution {
   // Additional wait of each segment of passes beyond its price, because passes of other stages are
   // longer on a shared network (shared_step.h). By operation; empty in streams.
   std::vector<Duration> waits;
-  std::optional<StandIn> stand_in;  // in streams although a shared network was requested
+  std::optional<StandIn> stand_in;  // set if streams replace a requested shared network
 };
 
 Execution execute(const StepPlan& plan, const std::vector<Price>& prices,

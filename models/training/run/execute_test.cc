@@ -36,11 +36,11 @@ TEST_CASE("execute: the interval of a step follows from its runs at either end")
                 op("all_reduce", Stream::communication, Call{})};
   const Execution step = execute(beside, {compute(10, 5, 20), wire(8, 4, 16)});
   CHECK(step.timeline.end.since_start() == ms(10));
-  // Low: with fast wires the step stays the same (0 off); behind a fast pass the collective is
-  // exposed (8 ms, 2 off). Half-widths alone would have changed the whole pass: 5 off.
+  // Low: with fast wires the step stays the same (0 off). With a fast pass the collective is
+  // exposed (8 ms, 2 off). The half-width of the pass would have given 5 off.
   CHECK(step.interval.low.s() == Approx(ms(8).s()));
-  // High: a slow collective exceeds the pass by 6 ms, and a slow pass takes 10 ms longer.
-  // Half-widths alone would have added 8 ms for the collective, including its hidden part.
+  // High: a slow collective exceeds the pass by 6 ms, and a slow pass takes 10 ms longer. The
+  // half-width of the collective would have added 8 ms, including its hidden part.
   CHECK(step.interval.high.s() == Approx(0.010 + std::hypot(0.006, 0.010)));
 
   // Serial operations do not overlap: the half-widths d and e add up to sqrt(d^2 + e^2).

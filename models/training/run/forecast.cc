@@ -65,7 +65,7 @@ constexpr auto figures_of_parts = [] {
   return all;
 }();
 
-// Adds `step`, multiplied by the number of steps `like` it, to the sums of its kind.
+// Adds `step`, multiplied by the number of steps that `like` stands for, to the sums of its kind.
 void add_step(StepForecast& sum, const StepMetrics& step, const TrainingPlan& training,
               const DistinctStep& like) {
   const auto steps = static_cast<double>(like.steps);
@@ -156,8 +156,8 @@ RunForecast sum_up(const TrainingPlan& training, const std::vector<StepForecast>
   return run;
 }
 
-// Packets of queue per flow up to which exchanges may wait for TCP's timer: at 4 they rarely did
-// (validate/measured/incast.csv).
+// Least packets of queue per flow at which no incast is reported: exchanges rarely waited for TCP's
+// timer there (validate/measured/incast.csv).
 constexpr double roomy = 4;
 
 std::optional<Finding> incast(const TrainingPlan& training) {
@@ -239,7 +239,8 @@ TrainingPlan plain_run(const TrainingPlan& training) {
   if (plain.parallelism && is_hierarchical(training.exchange))
     plain.parallelism->quantized_gradients = false;
   plain.recipe.optimizer = baseline_of(training.optimizer());
-  // A 1-bit optimizer with the fused kernels is compared with the program's own kernels.
+  // A 1-bit optimizer with the fused kernels is compared with the baseline on the program's own
+  // kernels.
   if (plain.optimizer() != training.optimizer())
     plain.kernels =
         plain.framework_kernels.value_or(stack_kernels(plain.cluster->stack, plain.optimizer()));
@@ -354,7 +355,7 @@ std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecas
                      levels.between.ranks, 100 * padding / (1 + padding))});
   }
   if (const auto finding = incast(training)) findings.push_back(*finding);
-  // A loss is reported only if the whole interval shows it.
+  // A slowdown by compression is reported only if the whole interval of the speed-up is below 1.
   if (!alone && forecast.memory.fits && forecast.run.speedup && forecast.run.speedup->high < 1 &&
       compressed_share(forecast) >= least_compressed_share) {
     findings.push_back(

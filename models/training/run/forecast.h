@@ -21,7 +21,7 @@ struct StepForecast {
   StepKind kind = StepKind::uniform;
   std::int64_t steps = 0;
   double step_time_us = 0;
-  // See StepMetrics.
+  // As in StepMetrics.
   double step_time_low_us = 0, step_time_high_us = 0;
   std::optional<double> coverage = 1;
   bool calibrated = true;
@@ -48,7 +48,7 @@ PartTimes part_times(const StepForecast& step);
 struct RunForecast {
   std::int64_t steps = 0;
   double time_s = 0;
-  double time_low_s = 0, time_high_s = 0;  // with all steps at the end of their intervals
+  double time_low_s = 0, time_high_s = 0;  // time with all steps at the ends of their intervals
   double samples_per_s = 0;
   double gpu_hours = 0;
   std::optional<double> cost_usd;  // absent without a price
@@ -57,37 +57,37 @@ struct RunForecast {
     return cost_usd ? std::optional(*cost_usd * seconds / time_s) : std::nullopt;
   }
   double wire_bytes_per_gpu = 0;
-  // Compared with the plain optimizer of the same family in an otherwise equal run.
+  // Comparison with the baseline: the plain optimizer of the same family in an otherwise equal run.
   std::string baseline_optimizer;
   double volume_reduction = 1;
   double speedup_vs_baseline = 1;
   // Interval of the speed-up, in which common errors of both runs cancel (error_source.h); absent
-  // for a plain run.
+  // for a baseline.
   std::optional<RatioInterval> speedup;
 };
 
 struct Forecast {
   std::vector<StepForecast> steps;  // one of each kind
   RunForecast run;
-  TimeAtEnds time, plain_time;  // of the run, and of the run that it is compared with
+  TimeAtEnds time, plain_time;  // the run, and the baseline
   MemoryForecast memory;
   RunSources sources;
 };
 
 Forecast forecast(const TrainingPlan& training, CollectiveCosts& costs);
 
-// Forecasts only the run: without the plain run and the results of a comparison.
+// Forecasts only the run: without the baseline and the results of a comparison.
 Forecast forecast_alone(const TrainingPlan& training, CollectiveCosts& costs);
 
-// Returns only the time of such a run, for a ratio.
+// Returns only the time of the run, for a ratio.
 TimeAtEnds run_time(const TrainingPlan& training, CollectiveCosts& costs);
 
 // Sets the results of a comparison with another run of the same work, called `name`.
 void compare_with(const Forecast& other, const std::string& name, Forecast& forecast);
 
-// Returns findings on the run itself, beyond its configuration: it does not fit, communication is
-// hardly exposed so that compression cannot help, compression loses, or its exchange overflows the
-// switch.
+// Returns findings on the run itself, beyond its configuration: it does not fit; communication is
+// hardly exposed, so that compression cannot help; compression makes it slower; or its exchange
+// overflows the queue of the switch.
 std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecast);
 
 // Returns the run that the speed-up refers to: the same run with the plain optimizer of the family

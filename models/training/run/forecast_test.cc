@@ -224,7 +224,7 @@ TEST_CASE("forecast: its sources are listed, and the weakest one determines its 
     FAIL("nothing is said of " << cost);
     return Provenance();
   };
-  // The paths to the NIC and between the nodes, as described.
+  // The sources of gpu_nic and of the oversubscription are those of the cluster description.
   TrainingCase rails{OptimizerType::lamb, 64, "azure-ndv2"};
   const Forecast single_switch = forecast_of(training_of(rails));
   const Provenance to_nic = source_of(single_switch, "gpu_nic");
@@ -273,7 +273,7 @@ TEST_CASE("forecast: one assumed number matters to a run only if it affects its 
   CHECK(slow.weakest() == Kind::assumed);
   CHECK(share_of(slow, "framework_launch") > 0.1);
   CHECK(share_of(slow, "framework_launch") + share_of(slow, "forward_backward") <= 1 + 1e-9);
-  // Such fast launches take less time than the kernels' memory traffic.
+  // Launches of 0.001 us take less time than the kernels' memory traffic.
   const RunSources fast = rests_on(0.001, Kind::assumed);
   CHECK(fast.weakest() == Kind::measured);
   CHECK(share_of(fast, "framework_launch") < 0.01);
@@ -319,9 +319,9 @@ TEST_CASE(
   CHECK(incast("64 KiB", 8).empty());  // two nodes
 }
 
-// A prior gives the rate of one TCP stream. A NIC above this rate has no effect, which is reported;
-// with more streams it has one.
-TEST_CASE("judge: streams that stop before the NIC does are named, and more of them help") {
+// A prior gives the rate of one TCP stream. A NIC above the rate of all streams has no effect,
+// which is reported; more streams make the run faster.
+TEST_CASE("judge: TCP streams that are slower than the NIC are reported, and more streams help") {
   const auto run = [](const char* connections, const char* nic, const char* channels = "1",
                       int gpus = 64) {
     TrainingPlan training = training_of({OptimizerType::lamb, gpus});
@@ -337,7 +337,8 @@ TEST_CASE("judge: streams that stop before the NIC does are named, and more of t
   };
   const auto [one, said] = run("1", "100 Gbit/s");
   CHECK_THAT(said, Contains("100 Gbit/s up to 10.32 Gbit/s, what 2 TCP streams to a peer carry"));
-  // The streams carry as much as a NIC of 10.32 Gbit/s: a faster NIC has no effect, a slower has.
+  // The streams carry as much as a NIC of 10.32 Gbit/s: a faster NIC has no effect, a slower NIC
+  // takes longer.
   CHECK_THAT(said, Contains("to them a NIC beyond 10.32 Gbit/s is no faster"));
   CHECK(run("1", "10.33 Gbit/s").first == one);
   CHECK(run("1", "10.2 Gbit/s").first > one);
@@ -437,7 +438,7 @@ TEST_CASE("judge: a run that does not fit, one that loses, and one without peers
   training.recipe.precision.weights = DataType::fp32;
   CHECK_THAT(codes(judge(training, forecast_of(training))),
              Catch::Matchers::VectorContains(std::string("padding-dominates")));
-  // A rank's shards of both groups are padded as much.
+  // The padding of a rank's shards of both groups also dominates.
   training.recipe.precision.weights = DataType::bf16;
   training.recipe.precision.sums = DataType::fp32;
   CHECK(training.shards() == 4096);

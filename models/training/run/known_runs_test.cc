@@ -87,7 +87,7 @@ TEST_CASE("known runs: cached results of other runs equal those of the run's who
   CHECK(most_steps > 32);  // more than are cached, and so are the runs
 }
 
-TEST_CASE("known runs: the time alone is that of the forecast") {
+TEST_CASE("known runs: the time that is forecast on its own is that of the whole forecast") {
   for (const TrainingPlan& run : unlike_runs()) {
     CollectiveCosts costs, others;
     const TimeAtEnds time = run_time(run, costs), whole = forecast_alone(run, others).time;

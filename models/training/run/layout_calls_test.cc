@@ -119,7 +119,7 @@ TEST_CASE("layout step: a parallel block has half the collectives of tensor para
   }
 }
 
-// Two stages sum tied gradients; inputs are gathered in the format of their product.
+// End stages sum tied gradients; inputs are gathered in the format of their product.
 TEST_CASE(
     "layout step: end stages sum tied gradients; inputs are gathered in their product's format") {
   TrainingPlan training = layout_training({.tp = 5, .pp = 2, .sequence_parallel = true});
@@ -288,7 +288,8 @@ TEST_CASE("layout step: stages that share a node send to the next node too") {
 
 // Without sequence parallelism every tensor rank has the whole activation. In DeepSpeed each rank
 // sends a part, and the receivers gather them; in Megatron-LM each sends the whole.
-TEST_CASE("layout step: what ranks send in parts is gathered where no rank computes with a part") {
+TEST_CASE(
+    "layout step: ranks send parts of an activation, gathered if ranks compute with the whole") {
   for (const auto& [framework, sequence_parallel, sent, gathered] :
        {std::tuple{FrameworkName::deepspeed, false, 1. / 5, true},
         std::tuple{FrameworkName::deepspeed, true, 1. / 5, false},
@@ -334,7 +335,7 @@ TEST_CASE("layout step: DeepSpeed's stage 3 gathers small weights once, others m
   framework.persistent_tensor = 0;
   CHECK(once(plan()) == 0);
   CHECK(gathered(plan()) == Approx(all));
-  framework.persistent_tensor = 3e6;  // whole are now also matrices of h^2, and positions
+  framework.persistent_tensor = 3e6;  // now matrices of h^2 and positions also stay whole
   CHECK(once(plan()) > 2 * 48 * h * h);
   CHECK(gathered(plan()) + once(plan()) == Approx(all));
   CHECK(forecast_layout_memory(training).peak.value() > default_memory);
@@ -351,7 +352,7 @@ TEST_CASE("layout step: DeepSpeed's stage 3 gathers small weights once, others m
 // In fine-tuning only the adapters have gradients, updates and gathered weights: 16 x 6 widths of
 // 1,600 in 48 blocks, over 5 ranks. Nothing is gathered again for weight gradients. Adapters gather
 // tensors 16 wide and exchange tokens for columns.
-TEST_CASE("layout step: adapters alone are reduced, and join what tensor ranks hold apart") {
+TEST_CASE("layout step: only adapters are reduced, and tensor ranks exchange their parts") {
   TrainingPlan training = layout_training(
       {.tp = 5, .dp = 4, .sharding = Sharding::optimizer, .sequence_parallel = true});
   const auto sum_of = [](const StepPlan& plan, const std::string& name) {
@@ -389,7 +390,7 @@ TEST_CASE("layout step: adapters alone are reduced, and join what tensor ranks h
   CHECK(plan_step(two, {StepKind::uniform, 1000, 1}).pipeline->adapters_gather);
 }
 
-TEST_CASE("layout step: buckets of gradients are all gradients, however many they are") {
+TEST_CASE("layout step: buckets of gradients add up to all gradients, for any number of buckets") {
   TrainingPlan training = layout_training({.dp = 4, .sharding = Sharding::optimizer});
   const auto all = static_cast<double>(optimized_parameters(*training.model));  // 1.56e9
   for (const double bucket : {2e9, 8e8, 6e8, 1e8}) {

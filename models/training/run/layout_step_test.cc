@@ -176,9 +176,9 @@ TEST_CASE(
 }
 
 // Apex's distributed LAMB on two nodes of 8: one all_reduce over all ranks, the norms of weights
-// and updates per tensor, and the weights within the node. Textbook sharding instead scatters
-// within the node and sums an eighth between the nodes. Saving one collective outweighs its bytes
-// within the node.
+// and updates per tensor, and a gather of the weights within the node. Textbook sharding instead
+// scatters within the node and sums an eighth between the nodes. Saving one collective outweighs
+// the larger number of bytes.
 TEST_CASE("layout step: distributed LAMB sums over all ranks and shares its update in the node") {
   LayoutCase of{.dp = 16, .micro_batches = 1, .sharding = Sharding::optimizer};
   TrainingPlan training = layout_training(of);
@@ -295,7 +295,8 @@ TEST_CASE("layout step: ranks of a stage compute a share of the model") {
   CHECK(step_of({.cp = 2}).metrics.forward.s() < whole.s() * 0.75);
 }
 
-TEST_CASE("layout step: overlap shortens the step, and memory is that of the fullest stage") {
+TEST_CASE(
+    "layout step: overlap shortens the step, and memory is that of the stage that needs most") {
   LayoutCase of{.dp = 32, .micro_batches = 2};
   TrainingPlan training = layout_training(of);
   CollectiveCosts costs;
@@ -346,7 +347,7 @@ TEST_CASE(
   how.quantized_gradients = true;
   const double in_int4 = network();
   CHECK(in_int4 == Approx(plain / 4).epsilon(0.1));
-  // int8 weights are a sixth of the plain bytes; int8 gradients add twice the bytes of int4
+  // int8 weights are a sixth of the uncompressed bytes; int8 gradients add twice the bytes of int4
   // gradients.
   how.quantized_by = {Exchange::Kind::loco_int8};
   CHECK(network() - in_int4 == Approx(in_int4 - plain / 6).epsilon(0.05));

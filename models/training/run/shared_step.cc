@@ -17,8 +17,8 @@ namespace {
 // Number of slices of a segment of passes, between which its flows pause.
 constexpr std::int64_t slices = 8;
 
-// Most rounds of finding the waits of stages, and the change, as a share of the step, below which
-// they end.
+// Largest number of rounds that find the waits of stages. They end earlier if the waits change by
+// less than this share of the step.
 constexpr int most_rounds = 4;
 constexpr double least_change = 1e-3;
 
@@ -40,8 +40,8 @@ int nodes_of(const StepPlan& plan, const std::vector<Price>& prices,
   return nodes;
 }
 
-// Returns the nodes of each stage if groups on other nodes can contend. On a single switch they
-// cannot.
+// Returns the nodes of each stage if groups on other nodes can contend; empty on a single switch,
+// where they cannot.
 std::vector<std::vector<int>> stages_that_meet(const StepPlan& plan, const TrainingPlan& training) {
   if (!plan.pipeline || training.cluster->fabric.kind == FabricKind::single_switch) return {};
   return nodes_by_stage(parallel::dense_grid(training.parallelism->layout));
@@ -106,7 +106,7 @@ class SharedStep {
     execution.programs.assign(plan_.ops.size(), nullptr);
     for (OpId op = 0; op < plan_.ops.size(); ++op) {
       const Duration time = prices_[op].at(end);
-      const Duration whole = time + execution.waits[op];  // zero if its wait shrinks by as much
+      const Duration whole = time + execution.waits[op];  // the wait may be -time
       if (time == Duration()) continue;
       if (laid_[op].alone > Duration())
         execution.programs[op] = std::make_shared<const CommProgram>(on_links(op, time));
@@ -117,7 +117,7 @@ class SharedStep {
     return run(execution.graph, *make_network(NetworkModel::flow, *topology_));
   }
 
-  // Returns the program of a call that lasts `time` alone.
+  // Returns the program of a call that takes `time` without contention.
   CommProgram on_links(OpId op, Duration time) {
     const NicUse& nics = prices_[op].nics;
     return nics.used.empty() ? scaled(*laid_[op].with_peers, time / laid_[op].alone)
@@ -157,7 +157,7 @@ class SharedStep {
 
   using ProgramPtr = std::shared_ptr<const CommProgram>;
 
-  // All sends of a segment's passes together, and their time alone without peers.
+  // All sends of a segment's passes together, and their time without contention and peers.
   struct Loads {
     ProgramPtr program;
     Duration alone;

@@ -59,7 +59,8 @@ BothForms both_forms(const TrainingPlan& training) {
   return both;
 }
 
-// Returns the time from the first stage's start of summing gradients to the last stage's end.
+// Returns the time from the start of the first stage's gradient sums to the end of the last
+// stage's.
 Duration summing(const StepPlan& plan, const Execution& execution) {
   SimTime begin = execution.timeline.end, end;
   for (std::size_t i = 0; i < plan.ops.size(); ++i) {
@@ -108,7 +109,7 @@ TEST_CASE("shared step: a pair of stages exchanges once") {
   for (const std::size_t stage : {0, 1, 2}) CHECK(times[stage] == Approx(8));
 }
 
-// This includes the first operation, which is a pass if no gradient buffer is cleared before it.
+// The first operation is included: it is a pass if no gradient buffer is cleared before it.
 TEST_CASE("shared step: every pass that sends is on the network") {
   TrainingPlan training = flow_training({.pp = 4});
   training.parallelism->framework.keeps_buffers = false;
@@ -121,8 +122,8 @@ TEST_CASE("shared step: every pass that sends is on the network") {
   }
 }
 
-// Activations arrive over links on which the receiving stage sums its own: the effect is small but
-// not zero.
+// Activations arrive over links that the receiving stage uses for its own sums: the effect is small
+// but not zero.
 TEST_CASE("shared step: stages of one node share its links") {
   const BothForms both = both_forms(flow_training({.tp = 4, .pp = 2}));
   const auto lasts = [](const Execution& execution) {
@@ -134,11 +135,11 @@ TEST_CASE("shared step: stages of one node share its links") {
 }
 
 // Each of n nodes holds all eight stages of one copy of the model, one on each GPU, so that eight
-// data-parallel groups of n ranks reduce their gradients at the same time. A ring of a group lasts
-// t_i alone, of which it keeps its NIC busy for w_i <= t_i (nic_sharing.h). If each group has a NIC
-// of its own, the last one ends max t_i after the last one began. Gradients take much longer than
-// the differences between the stages' ends, so a common NIC is never idle. Then all groups have
-// ended between
+// data-parallel groups of n ranks reduce their gradients at the same time. Without contention, a
+// ring of a group lasts t_i and keeps its NIC busy for w_i <= t_i (nic_sharing.h). If each group
+// has a NIC of its own, the last one ends max t_i after the last one began. Gradients take much
+// longer than the differences between the stages' ends, so a common NIC is never idle. Then all
+// groups have ended between
 //
 //   max(sum w_i, max t_i)   and   sum w_i + max t_i - w_of_that_group
 //
@@ -171,8 +172,8 @@ TEST_CASE("shared step: eight data-parallel groups that share a NIC take turns o
         Approx(summing(eight.plan, eight.streams).s()).epsilon(1e-4));
 }
 
-// The same groups as siblings: with tp 8, eight groups of one rank per node make the same call at
-// the same time, which is one program in either form. If bytes dominate, a ring over one NIC takes
+// With tp 8, the eight groups are siblings: groups of one rank per node make the same call at the
+// same time, which is one program in either form. If bytes dominate, a ring over one NIC takes
 // eight times as long as over eight NICs.
 TEST_CASE("shared step: siblings that share a NIC share it in either form") {
   const auto sum = [](int nics, bool shared) {
@@ -229,7 +230,7 @@ TEST_CASE("shared step: other stages wait for passes that contention makes longe
   }
 }
 
-// Also on a slow network, where one round of finding waits may take away the whole time of a pass.
+// On a slow network too, where one round of finding waits may take away the whole time of a pass.
 TEST_CASE("shared step: stages may wait less than their prices include, down to no wait") {
   for (const FlowCase& of : {FlowCase{.dp = 8, .pp = 4}, FlowCase{.dp = 4, .pp = 8}}) {
     FlowCase slow = of;
@@ -303,7 +304,8 @@ TEST_CASE("shared step: in either model, sums between copies share the uplinks o
     }
 }
 
-TEST_CASE("shared step: what is too large runs in streams, as sure as a smaller job allows") {
+TEST_CASE(
+    "shared step: a job that is too large runs in streams, and a smaller job widens its interval") {
   for (const char* const oversubscription : {"1", "4"}) {
     FlowCase of{.tp = 4, .dp = 16384, .pp = 2};
     of.fabric = {{"fabric.kind", "fat-tree"},

@@ -8,7 +8,7 @@
 namespace lambcast {
 namespace {
 
-// Gives the job the largest smaller number of copies that leaves the groups whole which share
+// Reduces the job to the largest smaller number of copies that does not split groups that share
 // experts, states or a site. Returns false if there is none.
 bool take_fewer_copies(TrainingPlan& training) {
   Parallelism& how = *training.parallelism;
@@ -31,8 +31,8 @@ bool take_fewer_copies(TrainingPlan& training) {
   return true;
 }
 
-// Finds what sharing the network does to the step of the largest smaller job that can be written
-// out: contention in a fabric of equal leaves hardly depends on their number.
+// Finds the effect of the shared network on the step of the largest smaller job that can be
+// simulated there: contention in a fabric of equal leaves hardly depends on their number.
 StandIn find_stand_in(TrainingPlan training, const DistinctStep& distinct, CollectiveCosts& costs) {
   while (take_fewer_copies(training)) {
     const StepPlan plan = plan_step(training, distinct);
@@ -45,8 +45,8 @@ StandIn find_stand_in(TrainingPlan training, const DistinctStep& distinct, Colle
   return {};
 }
 
-// A step that is too large for a shared network runs in streams, and its interval reaches as far as
-// sharing moves that of its stand-in.
+// Runs a step that is too large for the shared network in streams. Its interval is widened by the
+// effect of the shared network on the stand-in.
 Execution execute_on_network(const StepRun& step, const TrainingPlan& training,
                              const DistinctStep& distinct, CollectiveCosts& costs,
                              Intervals intervals) {
