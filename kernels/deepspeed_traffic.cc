@@ -5,8 +5,8 @@
 namespace lambcast {
 namespace {
 
-// In place with a number: read and written. With a second tensor: one more read. Out of place:
-// every operand read, one written.
+// Bytes per element of an fp32 tensor operation. In place with a number: read and written. With a
+// second tensor: one more read. Out of place: every operand read, one result written.
 constexpr double in_place = 8, in_place_with = 12, out_of_place = 8, of_two = 12, sum = 4;
 
 constexpr std::array warm_up{

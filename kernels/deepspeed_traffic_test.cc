@@ -17,7 +17,7 @@ TEST_CASE("the operations in DeepSpeed's source add up to the count of a dispatc
   CHECK(deepspeed_exchange_bytes_per_element(8) == Approx(188).epsilon(0.02));
 }
 
-TEST_CASE("the kernels move at most a third of it") {
+TEST_CASE("the kernels move at most a third of DeepSpeed's bytes") {
   // cuda/lamb.h and cuda/compression.h: lamb_step 40; onebit_lamb_step, which decodes, after
   // worker_phase of a momentum and server_phase at n = 8.
   CHECK(40 < bytes_per_element(deepspeed_onebit_lamb_warm_up()) / 3);

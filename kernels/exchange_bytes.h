@@ -15,9 +15,9 @@
 //                                                       times the iterations over both factors
 //   top-k          8 k (n-1)                            a value and an index each, gathered
 //   random-k       2 (n-1)/n 4 k                        indices come from a seed
-//   of chunks      (n-1) (14 k + 128) / 8               k values of all chunks of 4,096 elements,
-//                                                       in 2 bits with 12 of their place; signs
-//                                                       of cosines 17 k + 32 bits
+//   chunks         (n-1) (14 k + 128) / 8               k values in all chunks of 4,096 elements
+//                                                       together: 2 bits each, and 12 for the
+//                                                       position; signs of cosines 17 k + 32 bits
 //   local steps    a plain all-reduce every H steps; between m sites of s ranks one of 1/s of the
 //                  buffer, and an all-gather in the site, in addition to the site's own all-reduce
 //   neighbours     d N b                                d neighbours, for any n
@@ -47,7 +47,7 @@ struct Quantiser {
   std::uint64_t block = 0;
 };
 
-// Values sent from each chunk of so many elements: the largest, or signs of cosines
+// Values sent from each chunk of 4,096 elements: the largest ones, or signs of cosine coefficients
 // (reference/chunked.h).
 enum class ChunkCode { largest, cosines };
 inline constexpr std::size_t elements_of_chunk = 4096;
@@ -77,7 +77,8 @@ std::uint64_t sharded_allreduce_bytes(std::uint64_t elements, int nodes, int per
 std::uint64_t power_sgd_bytes(std::uint64_t rows, std::uint64_t columns, int rank, int ranks,
                               int iterations = 1);
 std::uint64_t top_k_bytes(std::uint64_t kept, int ranks);
-// A message with `kept` values of each chunk, and what a rank sends to hand it to all.
+// Return the bytes of a message with `kept` values per chunk, and the bytes that a rank sends in
+// the all-gather of these messages.
 std::uint64_t chunk_message_bytes(ChunkCode code, std::uint64_t elements, std::uint64_t kept);
 std::uint64_t chunked_bytes(ChunkCode code, std::uint64_t elements, std::uint64_t kept, int ranks);
 std::uint64_t random_k_bytes(std::uint64_t kept, int ranks);

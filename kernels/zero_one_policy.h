@@ -1,4 +1,4 @@
-// When 0/1 Adam makes which kind of step; both intervals start at 1:
+// Selects the kind of each step of 0/1 Adam; both intervals start at 1:
 //
 //   not frozen  step % var_interval == 0: full, else 1-bit; the interval doubles after every kappa
 //               full steps

@@ -191,7 +191,7 @@ def check(torch, elements=100_000, ranks=8):
     good = bool((packed.numpy() == numpy.packbits(bits.numpy())).all())
     good &= bool((packing.unpack(packed).numpy() == bits.numpy()).all())
     for name, x in wanted.items():
-        # The sign of a value that is within rounding of zero may differ.
+        # A value within rounding of zero may have the other sign.
         wrong = int((abs(state[name].numpy() - x) > 1e-5).sum())
         print(f"{name}: {wrong} of {x.size} differ by more than 1e-5")
         good &= wrong <= x.size // 10_000

@@ -1,9 +1,9 @@
 // The Adam family on the GPU, elementwise over flat buffers; bit for bit the results of
 // reference/adam.h. Each step is one launch for any number of tensors.
 //
-// 1-bit Adam: adam_step in warm-up, and in both stages for the groups that never freeze, with their
-// averaged gradient. The other groups use worker_phase of the momentum and onebit_adam_step, which
-// decodes the average itself. adam_apply is for a momentum that is already in memory.
+// 1-bit Adam: call adam_step in warm-up, and in both stages for the groups that never freeze, with
+// their averaged gradient. The other groups use worker_phase of the momentum and onebit_adam_step,
+// which decodes the average itself. adam_apply is for a momentum that is already in memory.
 //
 // 0/1 Adam averages the gradient or u. With one rank the average is in memory; otherwise it is
 // packed and the step decodes it. zero_one_sync_begin includes the local step in its pass.
@@ -56,8 +56,8 @@ struct AdamState {
   std::size_t elements = 0;
   const GroupRun* runs =
       nullptr;                 // device memory, up to `elements`; null: the options apply to all
-  const double* lr = nullptr;  // device memory; null: that of the options
-  double* lrs = nullptr;       // device memory; null: that of the argument
+  const double* lr = nullptr;  // device memory; null: the options' rate
+  double* lrs = nullptr;       // device memory; null: the sum in the argument
   Unseen unseen = Unseen::stay;
 };
 

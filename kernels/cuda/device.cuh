@@ -24,7 +24,7 @@ namespace lambcast::cuda {
 
 constexpr int threads = 256;
 constexpr int warps = threads / 32;
-constexpr int finish_threads = 1024;  // of the single block that adds the sums of all others
+constexpr int finish_threads = 1024;  // threads of the block that adds the sums of all others
 constexpr unsigned all_lanes = 0xffffffffu;
 
 // Four elements as an array, so that code reads the same for all of them.
@@ -35,7 +35,7 @@ struct Quad {
 // The sum of a thread as two floats: the sum and its rounding error (Knuth's two-sum). GPUs with
 // two double units or fewer per multiprocessor and clock (B300, T4) would wait for a sum in double
 // instead of memory. Additions lose nothing of note: the error of the sum is that of its addends,
-// at most 2^-24 of their sizes for each operation on an addend.
+// at most 2^-24 of their magnitudes for each operation on an addend.
 struct PairSum {
   float high = 0, low = 0;
 
@@ -51,7 +51,7 @@ struct PairSum {
   __device__ double total() const { return static_cast<double>(high) + static_cast<double>(low); }
 };
 
-// Sum of squares or sizes of any floats. Operations per element: four in single precision (1.75 to
+// Sum of squares or magnitudes of floats. Operations per element: four in single precision (1.75 to
 // square a quad, 0.5 to check its range, 1.75 to add it) and none in double, while a sum in double
 // takes three; three in double per thread. The squares of a quad are rounded three times, so that a
 // sum has a relative error of at most 3 2^-24 = 1.8e-7, and its root 9e-8.
@@ -294,7 +294,7 @@ cudaError_t grid_size(void (*kernel)(Arguments...), std::size_t items, unsigned&
   return grid_of(reinterpret_cast<const void*>(kernel), items, blocks);
 }
 
-// kernel<<<blocks, block_threads, 0, stream>>>(arguments...)
+// Launches kernel<<<blocks, block_threads, 0, stream>>>(arguments...).
 template <typename... Parameters, typename... Arguments>
 void launch(void (*kernel)(Parameters...), unsigned blocks, unsigned block_threads,
             cudaStream_t stream, Arguments... arguments) {
@@ -315,7 +315,7 @@ inline std::size_t quads_of(std::size_t elements) {
 inline bool is_aligned(const void* x) { return reinterpret_cast<std::uintptr_t>(x) % 16 == 0; }
 inline bool is_aligned(HalfPointer x) { return reinterpret_cast<std::uintptr_t>(x.bits) % 8 == 0; }
 
-// Returns the error for a caller unless all pointers are aligned.
+// Returns cudaErrorMisalignedAddress unless all pointers are aligned.
 template <typename... Pointers>
 cudaError_t check_aligned(Pointers... pointers) {
   return (is_aligned(pointers) && ...) ? cudaSuccess : cudaErrorMisalignedAddress;

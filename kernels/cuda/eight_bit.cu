@@ -14,7 +14,7 @@ using reference::Sign;
 
 static_assert(eight_bit_block == 8 * 32, "a warp has a block, a lane two quads of it");
 
-// Large enough for the table of pieces to stay small.
+// Blocks of 256 elements in a piece of work: enough that the table of pieces stays small.
 constexpr std::size_t blocks_of_piece = 4 * warps;
 
 std::size_t pieces_of_moments(const EightBitMoments& s) {
@@ -195,7 +195,7 @@ __device__ bool is_aligned_to(const void* x, unsigned bytes) {
   return reinterpret_cast<std::uintptr_t>(x) % bytes == 0;
 }
 
-__global__ void __launch_bounds__(threads, 4)  // worth spilling a few registers
+__global__ void __launch_bounds__(threads, 4)  // faster, although a few registers spill
     small_adam_kernel(const EightBitBatch batch, const float* clipped, const EightBitConstants c) {
   __shared__ float maps[512];
   __shared__ std::uint32_t nearest[entries_of_both + entries_of_positive];
@@ -215,7 +215,7 @@ __global__ void __launch_bounds__(threads, 4)  // worth spilling a few registers
     const std::size_t end =
         min(first + blocks_of_piece, (s.elements + eight_bit_block - 1) / eight_bit_block);
     for (std::size_t b = first + threadIdx.x / 32; b < end; b += warps) {
-      if (s.m8 == nullptr)  // a small tensor
+      if (s.m8 == nullptr)  // a tensor with moments in 32 bits
         step_block<false>(s, FloatMoment{s.m}, FloatMoment{s.v}, b, factor, c);
       else if (aligned && (b + 1) * eight_bit_block <= s.elements)
         step_block<true>(s, m8, v8, b, factor, c);

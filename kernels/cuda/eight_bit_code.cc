@@ -21,7 +21,7 @@ struct Half {  // values of one sign in a map
   std::uint32_t entry(int begin) const {
     const int last = begin >= bins.one ? begin : begin + (1 << bins.shift) - 1;
     const unsigned after = code(last);
-    int step = begin;  // the first magnitude with that code
+    int step = begin;  // the first magnitude with the code `after`
     for (int size = last - begin; size > 0;) {
       const int half = size / 2;
       if (code(step + half) != after)

@@ -26,8 +26,8 @@ constexpr NearestBins nearest_bins{sign == reference::Sign::both};
 
 // Returns the entries of all bins. The lowest byte of an entry is the code before the step (for
 // negative x its complement, which also increases with the magnitude). The upper 24 bits are the
-// lowest 24 bits of the first magnitude after the step. A bin without a step has it at its
-// beginning.
+// lowest 24 bits of the first magnitude after the step. If the value does not change inside a bin,
+// its step is at its beginning.
 std::vector<std::uint32_t> nearest_table(reference::Sign sign);
 
 }  // namespace lambcast::cuda

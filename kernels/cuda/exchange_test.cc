@@ -96,7 +96,7 @@ TEST_CASE("messages with scales of 0, subnormal, huge or infinite have the refer
   auto x = random_values(elements, 1);
   for (std::size_t e = 0; e < elements; ++e) {
     const float factor = factors[e / block];
-    // One infinity among finite numbers.
+    // For an infinite factor: one infinity among finite numbers.
     if (factor != HUGE_VALF)
       x[e] *= factor;
     else if (e % block == 9)

@@ -171,7 +171,8 @@ __global__ void __launch_bounds__(threads, 4)
   }
 }
 
-// Returns roots for `norms`, which moves a vector's moment and fills in which one.
+// Returns the roots of vectors for `norms`, whose kernel sets the address of a vector's moment and
+// updates that moment.
 RootsOfVector moved_vectors(double beta, double eps1) {
   return {nullptr, static_cast<float>(beta), static_cast<float>(1 - beta),
           static_cast<float>(eps1)};

@@ -13,7 +13,8 @@ constexpr std::size_t stretch_elements = 8192;  // elements of a segment, for el
 constexpr std::size_t part_rows = 256;
 constexpr std::size_t tile_columns = 32 * 4;  // a quad for each lane
 
-// Pieces of the thin vectors: rows, and columns, whose sums have more addends each.
+// Number of rows, or of columns, in a piece of the thin vectors. The sum of a column has more
+// addends.
 constexpr std::size_t slot_rows = threads, slot_columns = 32;
 
 __host__ __device__ inline std::size_t ceil_div(std::size_t a, std::size_t b) {
@@ -69,8 +70,8 @@ __device__ Quad each_of(const Access& access, F f) {
   return q;
 }
 
-// 1 / sqrt of the thin moment's rows, which need `scale`, and of its columns, from the start of the
-// rectangle on.
+// 1 / sqrt of the thin moment's rows, which must be multiplied by `scale`, and of its columns, both
+// from the start of the rectangle on.
 struct InverseRoots {
   const float* row;
   const float* column;

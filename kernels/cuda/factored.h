@@ -99,7 +99,8 @@ class FactoredTensors {
   DeviceBuffer<TensorPiece> tiles_, slots_, stretches_, vectors_;
 };
 
-// The rounds in order. `step` counts from 1. The content of `sums` after each round follows it:
+// The rounds in order. `step` counts from 1. The comment behind each declaration is the content of
+// `sums` after the round.
 cudaError_t adafactor_moment(const FactoredBatch& batch, const reference::Adafactor& rule,
                              cudaStream_t stream);  // rows, columns; nothing for a vector
 cudaError_t adafactor_norms(const FactoredBatch& batch, const reference::Adafactor& rule, int step,

@@ -190,7 +190,7 @@ __global__ void __launch_bounds__(threads) finish_sums(const FactoredBatch batch
     double sum = 0;
     if (slots.rows) {
       const std::size_t row = slots.first + threadIdx.x;
-      const std::size_t i = row - a.part.first_row - r.first;  // huge if negative
+      const std::size_t i = row - a.part.first_row - r.first;  // wraps to a huge number if negative
       const double* const row_slots = a.workspace + r.parts * r.columns + i * r.tiles;
       for (std::size_t tile = 0; i < r.rows && tile < r.tiles; ++tile) sum += row_slots[tile];
       if (row < whole.rows) a.sums[row] = sum;

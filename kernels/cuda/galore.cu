@@ -21,7 +21,7 @@ __host__ __device__ bool right_sided(const GaloreTensor& a) {
 }
 
 __host__ __device__ std::size_t ceil_of(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
-// Tiles of 128 x 64, line by line.
+// Returns the number of 128 x 64 tiles in a row of tiles. Tiles are numbered row by row.
 __host__ __device__ std::size_t tiles_across(std::size_t columns) {
   return ceil_of(columns, product_columns);
 }

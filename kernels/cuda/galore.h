@@ -1,6 +1,6 @@
-// GaLore's projection and its weights on the GPU, in a pass each: the gradient into the small
-// space, and the weights from the update with the decay. They are the lines of reference/galore.h
-// before and after Adam's; the latter have the same bits.
+// GaLore's projection of the gradient into the small space, and its update of the weights with
+// decay, on the GPU, in one pass each. These are the lines of reference/galore.h before and after
+// Adam's step; the update of the weights has the reference's bits.
 //
 // A step of a model is three launches over all its tensors, matrices of any shapes and vectors:
 // galore_project, eight_bit_adam (eight_bit.h), galore_apply. Tables divide the tensors into
@@ -10,8 +10,8 @@
 //
 // Both passes are products in tiles of 128 x 64 (matrix_tiles.cuh) that read their factors again
 // from the cache, and are limited by arithmetic at the usual ranks. An entry of R is within (16 + n
-// / 16) 2^-24 of the sum of the sizes of its n products, with n the shorter side. The move of the
-// weights is rounded as in the reference.
+// / 16) 2^-24 of the sum of the magnitudes of its n products, with n the shorter side. The move of
+// the weights is rounded as in the reference.
 #pragma once
 
 #include <cuda_runtime_api.h>

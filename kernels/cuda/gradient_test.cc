@@ -105,12 +105,12 @@ TEST_CASE("an infinity or NaN anywhere is an overflow, in 16 bits too") {
   }
 }
 
-TEST_CASE("a squared norm is within 1.8e-7 of its exact value for any sizes") {
+TEST_CASE("a squared norm is within 1.8e-7 of its exact value for elements of any magnitude") {
   NEED_GPUS(1);
   constexpr std::size_t elements = 20'011;
   DeviceBuffer<double> squared_norm(1);
   DeviceBuffer<double> workspace(reduction_slots);
-  // Ordinary values, tiny and huge ones whose squares exceed a float, and all of them mixed with
+  // Ordinary values, tiny and huge values whose squares exceed a float, and all of these mixed with
   // zeros.
   for (const float size : {1.0f, 1e-30f, 1e30f, 0.0f}) {
     auto g = random_values(elements, 7);

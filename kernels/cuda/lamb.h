@@ -79,8 +79,8 @@ struct CompressedLambState {
   const std::uint8_t* signs = nullptr;
   const float* scales = nullptr;  // per chunk
   std::size_t chunk = 0;
-  // Elements with a gradient. m[elements .. tail_end), padding that persists, gets its decoded
-  // value unchanged.
+  // Number of elements with a gradient. If the padding persists (`persistent_tail`), m[elements ..
+  // tail_end) gets its decoded value unchanged.
   std::size_t elements = 0;
   std::size_t tail_end = 0;
 };

@@ -21,7 +21,7 @@ struct LionState {
   std::size_t elements = 0;
   const GroupRun* runs =
       nullptr;                 // device memory, up to `elements`; null: the options apply to all
-  const double* lr = nullptr;  // device memory; null: that of the options
+  const double* lr = nullptr;  // device memory; null: the options' rate
 };
 
 cudaError_t lion_step(const LionState& state, const Gradient& g,

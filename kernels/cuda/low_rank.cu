@@ -10,9 +10,9 @@ namespace {
 constexpr int together = 4;  // directions per pass over the matrix
 constexpr std::size_t tile = 4 * 32;  // columns that a warp takes at a time, four per lane
 constexpr std::size_t staged = 1024;       // rows of a factor in shared memory
-constexpr int rows_of_warp = 2;  // that project takes at a time
-constexpr int rows_of_group = 4;  // that the other kernels take at a time
-constexpr std::size_t expanded_rows = 32;  // per warp before it takes another tile of columns
+constexpr int rows_of_warp = 2;  // rows that project takes at a time
+constexpr int rows_of_group = 4;  // rows that the other kernels take at a time
+constexpr std::size_t expanded_rows = 32;  // rows of a warp before it takes another tile of columns
 
 // Returns x' y; every product is rounded at most three times.
 __device__ float inner(const Quad& x, const Quad& y) {
@@ -90,7 +90,7 @@ __device__ PairSum spread_sum(PairSum (&sums)[8]) {
   return sum;
 }
 
-// Loads M of two rows; if `adds`, the error feedback is added.
+// Loads two rows of M; if `adds`, first completes them by adding x to the error feedback.
 template <bool quads>
 __device__ void load_meant(const LowRank& a, std::size_t row, std::size_t j, bool adds,
                            Quad (&m)[rows_of_warp]) {

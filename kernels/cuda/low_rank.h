@@ -6,8 +6,9 @@
 // fits.
 //
 // Products are added up in single precision, four at a time, and then in pairs of floats. An entry
-// of a factor is within 3 2^-24 of the sum of the sizes of its products, plus its own rounding.
-// Only the sums over blocks use double precision. A result has the same bits for any grid.
+// of a factor is within 3 2^-24 of the sum of the magnitudes of its products, plus its own
+// rounding. Only the sums over blocks use double precision. A result has the same bits for any
+// grid.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -123,7 +123,7 @@ struct InOrder {
   }
 };
 // Adds 16 fused products, then these sums: an entry of n products is within (16 + n / 16) 2^-24 of
-// the sum of their sizes.
+// the sum of their magnitudes.
 struct InSixteens {
   __device__ static void add(const RowsTile::Shared& a, const ColumnsTile::Shared& b, Sums& sums) {
     Sums of_these = {};

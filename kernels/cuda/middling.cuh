@@ -37,8 +37,8 @@ __device__ inline float middling_quotient(float x, float d) {
 #endif
 }
 
-// Whether x / (sqrtf(squared) + more) of all added operands is in the range of these functions; NaN
-// is.
+// Whether x / (sqrtf(squared) + more) of all added operands is in the range of these functions. NaN
+// counts as in range.
 class MiddlingOperands {
  public:
   __device__ void add(float x, float squared) {

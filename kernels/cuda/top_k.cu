@@ -22,8 +22,8 @@ constexpr int rows = 4;
 constexpr std::size_t row = 4 * 32, list_part = rows * row, list_tile = warps * list_part;
 
 // State of the search: the known bits of the key, and the number of elements with these bits that
-// are still taken. Then that of the list: the number of candidates, and whether it holds all taken
-// elements.
+// are still to be selected. State of the list: the number of candidates, and whether the list holds
+// all elements to be selected.
 struct Search {
   unsigned prefix, remaining, candidates, listed;
 };
@@ -144,8 +144,8 @@ struct Sample {
     }
   }
 };
-// The elements whose keys are counted after the sample: the list, or all elements if it lacks some
-// of those that are taken.
+// The elements whose keys are counted after the sample: the list, or all elements if the list lacks
+// some that are to be selected.
 struct Candidates {
   TopK work;
   const float* owed;
@@ -412,9 +412,9 @@ cudaError_t top_k(const float* x, float* owed, std::size_t elements, const Spars
       launch(choose_kernel, 1, finish_threads, stream, shift, bins, work);
     }
   };
-  // The expected number in the sample, plus six standard deviations (three if neighbours come in
-  // fours of the same size), plus eight for small numbers. If the sample has fewer, all elements
-  // are candidates.
+  // Number of sampled elements above the threshold: the expected number, plus six standard
+  // deviations (three if neighbours come in fours of equal magnitude), plus eight for small
+  // numbers. If the sample has fewer elements, all elements are candidates.
   const double share = static_cast<double>(sample) / sampled;
   const double expected = share * static_cast<double>(kept);
   const double wanted = expected + 6 * std::sqrt(expected) + 8;

@@ -99,8 +99,8 @@ struct Scale {
     const float q = x * inverse, d = fmaf(divisor, q, -x);
     return fmaf(-d, inverse, q);
   }
-  // Returns the result if the scale does not divide: values that are not finite are sent in the
-  // scale, and all codes are 0, with a sign for infinity.
+  // Returns the result if the scale does not divide. A value that is not finite is sent through its
+  // scale, and its code is 0, with a sign for infinity.
   __device__ float no_quotient(float x) const {
     return value == HUGE_VALF && isfinite(x) ? x * 0.0f : 0.0f;
   }

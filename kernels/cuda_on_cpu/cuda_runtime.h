@@ -39,7 +39,8 @@
 
 namespace lambcast::cuda_on_cpu {
 constexpr int multiprocessors = 2, blocks_of_multiprocessor = 2;
-// Set by a fake of work that does not end (fake_nccl.h). Streams are then never ready.
+// Set by a fake library to simulate work that never ends (fake_nccl.h). Streams are then never
+// ready.
 inline std::atomic<bool> streams_stall = false;
 inline thread_local int current_device = 0;
 // Callbacks that count accesses (traffic.h): when memory is allocated and freed, and when a kernel

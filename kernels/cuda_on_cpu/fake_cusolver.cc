@@ -4,7 +4,7 @@
 
 namespace {
 
-// The handle's target, which is never read.
+// All handles point to it; it is never read.
 int handle_of_all = 0;
 
 }  // namespace

@@ -17,8 +17,8 @@ enum class FakeFault {
   lost_peer         // the same, but the network reports it
 };
 
-// The fault lasts until the next call. Calls that do not match those of other ranks fail with
-// ncclInvalidUsage.
+// Returns the functions of the fake, with a fault that lasts until the next call of fake_nccl().
+// NCCL calls that do not match those of other ranks fail with ncclInvalidUsage.
 cuda::NcclApi fake_nccl(FakeFault fault = FakeFault::none);
 
 // Counts since the last fake_nccl(): groups that moved data, bytes that ranks contributed to

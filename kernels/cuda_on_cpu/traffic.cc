@@ -68,7 +68,7 @@ void add_touched() {
   }
 }
 
-// Most accesses are close to the previous one.
+// Records an access. The allocation of the previous access is tried first.
 void touch(const volatile void* data, std::size_t bytes, bool writes) {
   if (!counting) return;
   thread_local std::size_t last = 0;

@@ -19,7 +19,7 @@ struct Traffic {
   double bytes() const { return read_bytes + written_bytes; }
 };
 
-// Place of data that one kernel of a path has accessed when the next begins.
+// Location of data that a kernel of a path has accessed, when the next kernel begins.
 enum class Between { memory, cache };
 
 // Counts accesses to memory that is allocated from this call on.

@@ -23,12 +23,14 @@ struct Problem {
       loss;
 };
 
-// Petal width from the three other lengths, all standardised: linear, mean squared error.
+// Linear regression of the petal width on the three other lengths, all standardised; mean squared
+// error.
 Problem regression();
 // Returns the loss of the least-squares solution, from the normal equations, which training must
 // reach.
 double least_squares_loss();
-// Species from four standardised lengths: 4-16-3 network, tanh, softmax, cross entropy.
+// Classification of the species from four standardised lengths: a 4-16-3 network with tanh, softmax
+// and cross entropy.
 Problem network();
 
 }  // namespace lambcast::iris

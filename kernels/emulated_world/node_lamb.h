@@ -23,13 +23,13 @@ namespace lambcast::emulated {
 
 struct NodeSharding {
   int nodes = 1, per_node = 1;
-  int blocks = 1, chunks = 1;  // that divide the buffer
+  int blocks = 1, chunks = 1;  // numbers of blocks, and of chunks in each block
 };
 
 struct NodeLamb {
   // The part of a tensor in one shard of a rank.
   struct Stretch {
-    std::size_t tensor = 0, begin = 0;  // in the buffer
+    std::size_t tensor = 0, begin = 0;  // `begin` counts from the start of the buffer
     reference::Part part;
     std::vector<float> p;
     reference::ShardedLamb::State state;

@@ -34,10 +34,10 @@ struct Sharding {
 // if the division has a remainder.
 reference::Part part_of(const ShardedTensor& tensor, const Sharding& sharding, int data_rank,
                         int tensor_rank);
-// Whether two ranks add up their sums of a tensor.
 struct RankPlace {
   int data = 0, tensor = 0;
 };
+// Whether two ranks add up their sums of a tensor.
 bool share_sums(const ShardedTensor& tensor, const Sharding& sharding, RankPlace a, RankPlace b);
 // Returns for each rank (tensor ranks within data ranks) the sums over all ranks that share the
 // tensor with it.

@@ -1,13 +1,13 @@
 // A real problem of the kind that compressed optimizers are made for, small enough to train in
 // minutes on one core: a transformer that reads a play and predicts the next character at every
-// position. Blocks follow their LayerNorm, as BERT's do in DeepSpeed's recipe, the output uses the
-// embedding again, GELU has the tanh form; forward and backward passes are written by hand in
-// float.
+// position. A LayerNorm precedes each attention and each feed-forward, as in the BERT of
+// DeepSpeed's recipe. The output layer uses the weights of the embedding, and GELU has the tanh
+// form. Forward and backward passes are written by hand in float.
 //
 // The text is William Shakespeare's Coriolanus (1605-1608, public domain), 154,468 characters; its
-// last tenth is never trained on. Source: GPT-2 for the form of a block; the electronic text of the
-// "tiny Shakespeare" collection (github.com/karpathy/char-rnn, data/tinyshakespeare), first of its
-// plays.
+// last tenth is never trained on. Sources: GPT-2 for the form of a block; the electronic text of
+// the "tiny Shakespeare" collection (github.com/karpathy/char-rnn, data/tinyshakespeare), its first
+// play.
 #pragma once
 
 #include <cstddef>

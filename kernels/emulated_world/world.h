@@ -17,9 +17,9 @@ using Gradients = std::span<const std::vector<float>>;
 struct World {
   TensorLayout tensors;
   int ranks = 1;
-  std::vector<float> initial;            // of all ranks
+  std::vector<float> initial;            // initial weights of all ranks
   double gradient_clipping = 0;          // limit of the gradient norm; 0 is off
-  std::vector<float> mask;               // of the momentum; empty: all ones
+  std::vector<float> mask;               // mask of the momentum; empty: all ones
   std::vector<ParameterGroup> group_of;  // of every tensor; empty: the options apply to all
   // Tensors in groups with DeepSpeed's key non_freeze, which are never compressed; empty: none.
   std::vector<bool> non_freeze;

@@ -68,8 +68,8 @@ class TemporaryFolder {
   std::string path_;
 };
 
-// Copies the library. The loader takes a file with another name and inode for another library, with
-// its own variables.
+// Opens a copy of the library. The loader treats a file with another name and inode as another
+// library, with its own variables.
 void* open_copy(const fs::path& original, const fs::path& copy) {
   std::error_code failed;
   fs::copy_file(original, copy, failed);

@@ -61,7 +61,7 @@ struct Node {
     });
     return take(ranks, how);
   }
-  // The same with gradients in 16 bits. Without fp32 `memory`, no kernel can widen them.
+  // Makes a step with gradients in 16 bits. Without fp32 `memory`, no kernel can widen them.
   Step step_half(const std::vector<std::vector<std::uint16_t>>& gradients,
                  const GradientOptions& how, HalfFormat format = HalfFormat::fp16,
                  bool memory = false) {

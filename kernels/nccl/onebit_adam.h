@@ -30,9 +30,9 @@ namespace lambcast::cuda {
 
 class OnebitAdam : public Replica {
  public:
-  // Allocates on the current device. Of `quirks`, padding and unseen apply. Throws Error for
-  // freeze_step < 1, for weights or traits that do not fit the tensors, and for tensors that begin
-  // elsewhere.
+  // Allocates on the current device. Uses only these quirks: `padding`, `unseen`. Throws Error for
+  // freeze_step < 1, for weights or traits that do not fit the tensors, and for tensors that do not
+  // begin at multiples of four elements.
   OnebitAdam(const TensorLayout& tensors, std::span<const float> initial, int ranks, int rank,
              const OnebitAdamOptions& options, const Quirks& quirks = {},
              const TensorTraits& traits = {});

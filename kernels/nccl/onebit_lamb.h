@@ -27,9 +27,9 @@ namespace lambcast::cuda {
 
 class OnebitLamb : public Replica {
  public:
-  // Allocates on the current device. Of `quirks`, padding, persistent_tail, coefficient_average and
-  // unseen apply; padding can persist only if all tensors freeze. Throws Error for freeze_step < 1
-  // and for weights or traits that do not fit the tensors.
+  // Allocates on the current device. Uses only these quirks: `padding`, `persistent_tail`,
+  // `coefficient_average`, `unseen`. `persistent_tail` needs all tensors to freeze. Throws Error
+  // for freeze_step < 1 and for weights or traits that do not fit the tensors.
   OnebitLamb(const TensorLayout& tensors, std::span<const float> initial, int ranks, int rank,
              const OnebitLambOptions& options, const Quirks& quirks = {},
              const TensorTraits& traits = {});

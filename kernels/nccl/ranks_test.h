@@ -15,13 +15,13 @@
 #include "kernels/nccl/local_gpus.h"
 #include "kernels/nccl/shared_gpu.h"
 
-// The emulated device stands for any number of GPUs.
+// The emulated device can act as any number of GPUs.
 #define NEED_RANKS(count) \
   NEED_GPUS(lambcast::cuda::emulated_device || lambcast::cuda::share_gpu ? 1 : (count))
 
 namespace lambcast::cuda {
 
-// Set before the first test, which may be the first to use a GPU.
+// Initialised before the tests, because prepare_shared_gpu() has to run before the first CUDA call.
 inline const bool share_gpu = [] {
   const bool asked = !emulated_device && std::getenv("LAMBCAST_SHARE_GPU") != nullptr;
   if constexpr (!emulated_device) {
@@ -30,8 +30,8 @@ inline const bool share_gpu = [] {
   return asked;
 }();
 
-// A rank on the shared GPU: its stream, and its copy of NCCL, which claims to be on a host of its
-// own. Streams are made before anything else, so that each has its own hardware queue.
+// A rank on the shared GPU: its stream, and its copy of NCCL with a host identity of its own.
+// Streams are made before anything else, so that each has its own hardware queue.
 struct Sharer {
   NcclApi nccl;
   cudaStream_t stream = nullptr;

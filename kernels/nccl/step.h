@@ -53,7 +53,7 @@ std::vector<RankGradient> gradients_of(std::span<const Rank<Optimizer>> ranks) {
   for (const auto& rank : ranks) result.push_back(arrived_at(rank));
   return result;
 }
-// The second part of a step, after reduce().
+// Returns the gradient that the kernels of a step read, after reduce().
 template <typename Optimizer>
 Gradient gradient_of(const Rank<Optimizer>& rank, const GradientOptions& options) {
   return unscaled(arrived_at(rank), options);

@@ -22,7 +22,7 @@ void check_freeze_step(const char* key, int value);
 // tensors of a flat buffer need.
 void check_tensors_aligned(const TensorLayout& tensors);
 
-// Returns the first tensors, without the last `behind`; or those last ones.
+// Return the first tensors without the last `behind` ones, or only the last `behind` ones.
 TensorLayout front(const TensorLayout& tensors, std::size_t behind);
 TensorLayout back(const TensorLayout& tensors, std::size_t behind);
 // Returns the groups of these tensors; empty if `groups` is empty.

@@ -1,4 +1,5 @@
-// A 1-bit average on two levels over real GPUs: emulated_world/exchange/two_level.h, by shares.
+// Averages in 1 bit on two levels over real GPUs, by shares as in
+// emulated_world/exchange/two_level.h.
 //
 //   in the node      reduce-scatter of the gradients, their mean in 16 or 32 bits: rank j of a node
 //                    has share j (layout.h, share_layout)
@@ -10,8 +11,9 @@
 // of m ranks in a flat exchange: about 1/g of the signs that its g ranks would send in a flat
 // exchange of all ranks.
 //
-// A rank has two communicators: one of its node, in the order of places, and one of its place, in
-// the order of nodes. A single node does not compress: use ncclAllReduce.
+// A rank has two communicators: one of the ranks of its node, in the order of j, and one of the
+// ranks with its j in all nodes, in the order of nodes. A single node does not compress: use
+// ncclAllReduce.
 #pragma once
 
 #include "kernels/nccl/compressed_allreduce.h"
@@ -20,13 +22,13 @@ namespace lambcast::cuda {
 
 class TwoLevelAllreduce {
  public:
-  // Rank `place` of `per_node` on node `node` of `nodes`. Allocates on the current device; with
-  // `in_half` a share in 16 bits. Throws Error for fewer than two nodes.
+  // Constructs rank `place` of `per_node` on node `node` of `nodes`. Allocates on the current
+  // device; with `in_half` a share in 16 bits. Throws Error for fewer than two nodes.
   TwoLevelAllreduce(std::size_t elements, int nodes, int node, int per_node, int place,
                     Padding padding, bool in_half = false);
 
-  // Returns the number of elements that a gradient's buffer must have: per_node equal shares. Those
-  // from `elements` on must be zero.
+  // Returns the number of elements that a gradient's buffer must have: per_node equal shares.
+  // Elements from `elements` on must be zero.
   std::size_t padded() const { return static_cast<std::size_t>(per_node_) * share().padded; }
   const ChunkLayout& share() const { return between_.layout(); }
 

@@ -90,7 +90,7 @@ void agrees(int nodes, int per_node, std::size_t elements, bool in_half) {
 }  // namespace
 
 TEST_CASE("two levels through NCCL agree with the emulated world, in 32 and in 16 bits") {
-  if constexpr (!emulated_device) return;  // it has a communicator of every rank on one GPU
+  if constexpr (!emulated_device) return;  // a GPU allows only one rank in a communicator
   for (const bool in_half : {false, true})
     for (const auto& [nodes, per_node] : {std::pair{2, 2}, {3, 4}, {2, 1}, {2, 8}})
       for (const std::size_t elements : {std::size_t{70}, std::size_t{10'007}}) {

@@ -31,9 +31,9 @@ namespace lambcast::cuda {
 
 class ZeroOneAdam : public Replica {
  public:
-  // Allocates on the current device. Of `quirks`, padding and unseen apply. Throws Error for
+  // Allocates on the current device. Uses only these quirks: `padding`, `unseen`. Throws Error for
   // var_freeze_step < 1 or local_step_clipper < 1, for weights or traits that do not fit the
-  // tensors, and for tensors that begin elsewhere or never freeze.
+  // tensors, and for tensors that never freeze or do not begin at multiples of four elements.
   ZeroOneAdam(const TensorLayout& tensors, std::span<const float> initial, int ranks, int rank,
               const ZeroOneAdamOptions& options, const Quirks& quirks = {},
               const TensorTraits& traits = {});
@@ -70,7 +70,8 @@ class ZeroOneAdam : public Replica {
   }
 
  private:
-  // Weights that change again before the step ends need no copy.
+  // Returns the state for a kernel; `copy` is null if the weights change again before the step
+  // ends.
   AdamState state(HalfPointer copy) const;
   cudaError_t finish(Step kind, cudaStream_t stream);
 

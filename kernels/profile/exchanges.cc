@@ -59,7 +59,7 @@ cudaError_t ExchangeBench::quantise_to(const Quantiser& quantiser, bool owed,
                   stream);
 }
 
-// Sums messages that together have as many elements as the buffers.
+// Sums messages that together have as many elements as one buffer.
 cudaError_t ExchangeBench::sum_from(const Quantiser& quantiser, int messages,
                                     cudaStream_t stream) const {
   const auto n = static_cast<std::size_t>(messages);

@@ -29,12 +29,12 @@ class Workbench {
   // element.
   std::vector<Entry> entries() const;
 
-  // Sets the state that every call is timed on: weights, momentum, gradient and error around zero;
-  // the variance (and u in its place) above zero; signs of both kinds.
+  // Sets the state on which every call is timed: weights, momentum, gradient and error around zero;
+  // the variance (and u, which shares its memory) above zero; signs of both kinds.
   cudaError_t refill(cudaStream_t stream) const;
 
-  // Returns the squared norms of the state, by name. They are not finite if a buffer holds an
-  // infinity or a NaN, for which the divisions and roots of the optimizers take their slow paths.
+  // Returns the squared norms of the buffers, by name. A norm that is not finite shows an infinity
+  // or a NaN, for which the divisions and roots of the optimizers take their slow paths.
   std::map<std::string, double> squared_norms() const;
 
   // Returns the bytes of device memory that a workbench of `elements` elements takes.

@@ -159,7 +159,7 @@ struct Operands {
   // `halves`: size of an element of the products, in units of 16 bits.
   Operands(const std::vector<Product>& products, double rest, std::size_t halves = 1) {
     std::size_t a_size = 0, b_size = 0;
-    // The copy that stands for the memory-bound work reads from c and writes to its other half.
+    // The copy that represents the memory-bound work reads from c and writes to its other half.
     std::size_t c_size = static_cast<std::size_t>(rest) / 4;
     for (const Product& p : products) {
       a_size = std::max(a_size, halves * p.batch * p.m * p.k);

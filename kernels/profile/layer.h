@@ -26,7 +26,7 @@ std::vector<LayerTimes> time_layers(Timer& timer,
 std::vector<ProductTimes> time_products_by_shape(
     Timer& timer, double compute_capability, std::vector<std::string>& notes,
     const std::function<void(std::string_view)>& progress);
-// Returns why there are no matrix products; empty if there are.
+// Returns why products cannot be timed; empty if they can.
 std::string_view products_missing();
 // Returns the version, such as "cuBLASLt 13.1.0"; empty if there is none.
 std::string blas_version();

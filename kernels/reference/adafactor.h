@@ -28,7 +28,7 @@ struct AdafactorOptions {
 
   bool lr_ignored = false;          // if built directly: always relative_step
   bool rms_stays_zero = false;      // the scale is always eps2
-  bool columns_stay_local = false;  // under ZeRO column means are of a rank's own rows
+  bool columns_stay_local = false;  // under ZeRO, column means are those of a rank's own rows
   bool columns_summed = false;      // under ZeRO without a tensor-parallel group: the column
                                     // state is summed over all ranks without a division, so it
                                     // grows

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t side = 64;
 
-// The lowest bits of each value, one behind another.
+// Writes the lowest bits of each value, one value after another.
 class BitWriter {
  public:
   explicit BitWriter(ChunkMessage& bytes) : bytes_(bytes) {}
@@ -30,7 +30,7 @@ class BitWriter {
   std::size_t at_ = 0;
 };
 
-// Reads them again, behind a head of so many floats.
+// Reads such bits again, from after a header of `floats` floats.
 class BitReader {
  public:
   BitReader(const ChunkMessage& bytes, std::size_t floats)
@@ -51,7 +51,7 @@ class BitReader {
 };
 
 struct Kept {
-  std::vector<std::uint32_t> places;  // in their chunk
+  std::vector<std::uint32_t> places;  // positions in their chunk
   std::vector<float> values;
 };
 
@@ -101,7 +101,8 @@ ChunkMessage encode_largest(std::span<const float> c, std::size_t kept) {
   return message;
 }
 
-// Both transforms of all chunks, the last of which is filled up.
+// Returns the transform of all chunks, or its inverse if `back`. The last chunk is filled up with
+// zeros.
 std::vector<float> transformed(std::span<const float> x, bool back) {
   std::vector<float> all(chunk_count(x.size()) * elements_of_chunk);
   std::vector<double> block(elements_of_chunk);
@@ -177,7 +178,7 @@ void cosine_transform(std::span<double> block, bool back) {
                           std::cos(std::numbers::pi * (2 * j + 1) * i / (2 * side));
     return d;
   }();
-  // Rows, then columns: each time B becomes (D B)', and twice that is D B D'.
+  // Transforms rows, then columns: each turn replaces B by (D B)', and two turns give D B D'.
   std::vector<double> product(side * side);
   for (int turn = 0; turn < 2; ++turn) {
     std::fill(product.begin(), product.end(), 0);

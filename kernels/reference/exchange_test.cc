@@ -64,9 +64,9 @@ TEST_CASE("sparse values are added where they belong, and no others") {
   CHECK(c == Values{0, 6, 0});
 }
 
-TEST_CASE("the largest of chunks, by hand") {
-  // Two chunks, the second of 3 elements, which all go: 9, -9, 3, 5 and -4, 0, 2, of mean 6/7 and
-  // spread 5.49, whose bins end at -7.4, 6/7 and 9.1.
+TEST_CASE("chunks: the largest values, by hand") {
+  // Two chunks, the second of 3 elements, all of which are sent. The values are 9, -9, 3, 5 and -4,
+  // 0, 2, with mean 6/7 and spread 5.49, so the bins end at -7.4, 6/7 and 9.1.
   Values c(4099);
   c[7] = 9, c[8] = -9, c[100] = 3, c[4095] = 5, c[4096] = -4, c[4098] = 2, c[50] = 0.5f;
   const ChunkMessage message = encode(ChunkCode::largest, c, 4);
@@ -83,7 +83,7 @@ TEST_CASE("the largest of chunks, by hand") {
   CHECK(std::isnan(decode(ChunkCode::largest, encode(ChunkCode::largest, c, 4), c.size(), 4)[7]));
 }
 
-TEST_CASE("signs of cosines: an orthonormal transform, and what one coefficient stands for") {
+TEST_CASE("signs of cosines: an orthonormal transform, and the value of one decoded coefficient") {
   std::vector<double> block(4096);
   for (std::size_t e = 0; e < 4096; ++e) block[e] = std::sin(0.37 * double(e));
   const std::vector<double> before = block;
@@ -103,20 +103,21 @@ TEST_CASE("signs of cosines: an orthonormal transform, and what one coefficient 
   CHECK(after == Approx(squares));
   cosine_transform(block, true);
   for (std::size_t e = 0; e < 4096; e += 97) CHECK(block[e] == Approx(before[e]).margin(1e-12));
-  // A buffer that is one cosine, of the negative sign, arrives whole.
+  // A buffer that is one cosine with a negative sign is decoded without error.
   Values c(4096);
   for (std::size_t e = 0; e < 4096; ++e) c[e] = float(-5 * cosine(2, e / 64) * cosine(3, e % 64));
   const Values sent = decode(ChunkCode::cosines, encode(ChunkCode::cosines, c, 1), 4096, 1);
   for (std::size_t e = 0; e < 4096; e += 61) CHECK(sent[e] == Approx(c[e]).margin(1e-6));
 }
 
-TEST_CASE("bf16 without loss: every bit comes back, in the bytes that blocks take") {
+TEST_CASE("bf16 without loss: every bit comes back, in the number of bytes of the blocks") {
   std::vector<std::uint16_t> values(1000);
   for (std::size_t e = 0; e < values.size(); ++e)
     values[e] = static_cast<std::uint16_t>(e * 40503u);
   values[1] = 0x7fc0, values[2] = 0xff80, values[3] = 0;  // NaN, -inf, 0
   CHECK(decode_lossless(encode_lossless(values), values.size()) == values);
-  // 512 of exponents 120 to 123, then 3 of one exponent: 512 (8 + 2), 3 (8 + 0), 12 bits a block.
+  // 512 values with exponents 120 to 123, then 3 values with one exponent: 512 (8 + 2) and 3 (8 +
+  // 0) bits, and 12 bits per block.
   values.resize(515);
   for (std::size_t e = 0; e < 515; ++e)
     values[e] = static_cast<std::uint16_t>((e < 512 ? 120 + e % 4 : 90) << 7 | e % 128);
@@ -125,7 +126,7 @@ TEST_CASE("bf16 without loss: every bit comes back, in the bytes that blocks tak
   CHECK(decode_lossless(message, values.size()) == values);
 }
 
-TEST_CASE("an outer step wants as many means as anchors, and velocities where there is momentum") {
+TEST_CASE("an outer step needs as many means as anchors, and velocities only with momentum") {
   Values anchor{4, 4}, velocity(2);
   const Values mean{3, 2};
   outer_step(anchor, mean, {}, {});

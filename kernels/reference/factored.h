@@ -24,7 +24,7 @@ struct FactoredMoment {
   float inverse_root(std::size_t i, std::size_t j) const;
 };
 
-// Memory for the sums over rows and over columns, and the addition of element k of the part.
+// Return zeros for the sums over rows and over columns, and add element k of the part to them.
 inline Sums factored_sums(const Part& part) { return Sums(part.whole.rows + part.whole.columns); }
 inline void add_factored(Sums& sums, const Part& part, std::size_t k, double x) {
   sums[part.row(k)] += x;

@@ -1,17 +1,17 @@
-// When compression may begin: the criterion of the 1-bit Adam paper, per tensor. The variance has
-// settled if it hardly changes over its memory of D = 1 / (1 - b2) steps:
+// Decides when compression may begin: the criterion of the 1-bit Adam paper, per tensor. The
+// variance has settled if it hardly changes over its memory of D = 1 / (1 - b2) steps:
 //
 //   threshold <= |v_k|_1 / |v_(k-D)|_1 <= 1 / threshold
 //
-// for tensors that hold `share` of all elements. It may not begin before `earliest`, the end of the
-// learning rate's warm-up, nor before 2 D, while the variance still grows from zero. The paper has
-// only the lower bound, over the whole model, with threshold 0.96. The upper bound excludes a
-// variance that still grows.
+// for tensors that hold `share` of all elements. Compression may not begin before `earliest`, the
+// end of the learning rate's warm-up, nor before 2 D, while the variance still grows from zero. The
+// paper has only the lower bound, over the whole model, with threshold 0.96. The upper bound
+// excludes a variance that still grows.
 //
 // The variance may never settle. If each gradient is clipped, the variance of the whole model
 // always sums to the square of the clipped norm, while the shares of the tensors keep moving
 // (experiments/convergence). `latest` is the step at which the warm-up ends in any case, such as
-// the 15 % of the run in published recipes. 0: none.
+// the 15 % of the run in published recipes; 0: none.
 //
 // Each measurement costs one reduction of the variance (cuda/lamb.h, variance_norms). Source: 1-bit
 // Adam, arXiv:2102.02888 (number of warm-up steps needed).

@@ -42,7 +42,7 @@ TEST_CASE(
   // A tensor without gradients counts as settled; if no tensor has gradients, none do.
   CHECK(frozen_step(options, [](int t, int) { return t == 0 ? 0.0 : 3.0; }) == 20);
   CHECK(frozen_step(options, [](int, int) { return 0.0; }) == 0);
-  // One that never settles.
+  // A variance that never settles.
   CHECK(frozen_step(options, [](int, int step) { return std::pow(0.98, step); }) == 0);
 }
 

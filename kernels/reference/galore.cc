@@ -82,8 +82,9 @@ Galore::State Galore::state(const Part& part) const {
   return s;
 }
 
-// Rounds: if the basis is refreshed, first the whole gradient; then the projection (or again the
-// whole gradient if the state is undivided); last the square of the norm.
+// Returns the sums of a round. If the basis is refreshed, the first round sums the whole gradient.
+// The next round sums the projection (or again the whole gradient if the state is undivided), and
+// the last round the square of the norm.
 Sums Galore::sums(int round, const View& x, State& s, int step) const {
   const Part& part = x.part;
   if (refreshes(step) && round == 0) return projects(part) ? gathered(x) : Sums{};

@@ -16,8 +16,8 @@
 // rejected, and the old one stays.
 //
 // Deviations of the original: between refreshes a tensor-parallel rank projects its slice with the
-// first directions that fit, instead of summing the slices' projections (not offered: it needs
-// shapes that then do not fit). HybridParallel switches ZeRO off with a line in its log (the last
+// first directions that fit, instead of summing the slices' projections (not offered, because the
+// shapes then do not fit). HybridParallel switches ZeRO off with a line in its log (the last
 // option). Sources: GaLore arXiv:2403.03507; Colossal-AI
 // nn/optimizer/{galore,distributed_galore}.py; bitsandbytes for the 8-bit states.
 #pragma once

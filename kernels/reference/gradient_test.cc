@@ -24,7 +24,7 @@ TEST_CASE("every binary16 value survives the round trip through float") {
 
 TEST_CASE("binary16 rounds to nearest, ties to even") {
   CHECK(to_half(1.0f + 0x1p-11f) == 0x3c00);      // halfway between 1 and 1 + 2^-10: even is 1
-  CHECK(to_half(1.0f + 3 * 0x1p-11f) == 0x3c02);  // halfway, even is 1 + 2^-9
+  CHECK(to_half(1.0f + 3 * 0x1p-11f) == 0x3c02);  // halfway: even is 1 + 2^-9
   CHECK(to_half(1.0f + 0x1.1p-11f) == 0x3c01);
   CHECK(to_half(65519.996f) == 0x7bff);  // below the midpoint of 65504 and 2^16
   CHECK(to_half(65520.0f) == 0x7c00);
@@ -41,11 +41,11 @@ TEST_CASE("bf16 is the upper half of a float, rounded to nearest, ties to even")
     if (std::isnan(value) ? back != 0x7fff : back != bits) FAIL(bits << " came back as " << back);
   }
   CHECK(bf16(1.0f + 0x1p-8f) == 0x3f80);      // halfway between 1 and 1 + 2^-7: even is 1
-  CHECK(bf16(1.0f + 3 * 0x1p-8f) == 0x3f82);  // halfway, even is 1 + 2^-6
+  CHECK(bf16(1.0f + 3 * 0x1p-8f) == 0x3f82);  // halfway: even is 1 + 2^-6
   CHECK(bf16(1.0f + 0x1.1p-8f) == 0x3f81);
   CHECK(bf16(3.4e38f) == 0x7f80);  // beyond the midpoint above the largest, 3.3895e38
   CHECK(bf16(-0.0f) == 0x8000);
-  CHECK(bf16(0x1.4p-133f) == 1);  // of the smallest subnormals, 2^-133
+  CHECK(bf16(0x1.4p-133f) == 1);  // in units of the smallest subnormal, 2^-133
 }
 
 TEST_CASE("overflow is any infinity or NaN, and no other value") {

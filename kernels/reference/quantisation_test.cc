@@ -55,7 +55,7 @@ TEST_CASE("blocks of integers by hand") {
   CHECK(quantise(Values{0, 0}, {WireFormat::int8, 0}).scales == Values{0});
 }
 
-TEST_CASE("the largest magnitudes go, of equal ones the first") {
+TEST_CASE("the largest magnitudes are sent; of equal ones, the first") {
   CHECK(top_k_indices(Values{1, -3, 2, 3, -3}, 3) == std::vector<std::uint32_t>{1, 3, 4});
   CHECK(top_k_indices(Values{1, 1, 1, 1}, 2) == std::vector<std::uint32_t>{0, 1});
   CHECK(top_k_indices(Values{1, NAN, 9}, 1) == std::vector<std::uint32_t>{1});
@@ -77,7 +77,8 @@ TEST_CASE("random indices are one in every bucket, each element equally likely")
       ++seen[indices[i]];
     }
   }
-  // 4000 draws from buckets of 10 or 11 elements: 364 or 400 each, with a deviation of 19.
+  // 4000 selections from buckets of 10 or 11 elements: 364 or 400 for each element, with a
+  // deviation of 19.
   for (const int count : seen) CHECK(std::abs(count - 390) < 110);
 }
 

@@ -43,7 +43,7 @@ double rms(const std::vector<double>& x) {
 }  // namespace
 
 TEST_CASE("LARS by hand") {
-  // p| 5, |g| 10, trust 0.1, wd 0.5: ratio 0.5 / 12.5 = 0.04; with lr 2: v = 0.08 (g + 0.5 p).
+  // |p| = 5, |g| = 10, trust 0.1, wd 0.5: ratio 0.5 / 12.5 = 0.04; with lr 2: v = 0.08 (g + 0.5 p).
   const Lars lars{{.lr = 2, .momentum = 0.5, .weight_decay = 0.5, .trust_coefficient = 0.1}};
   const Part part = whole_part({1, 2});
   Lars::State state = lars.state(part);

@@ -40,7 +40,7 @@ inline AdamOptions adam_options(const lambcast_options& o) {
 inline Unseen unseen(const lambcast_options& o) {
   return o.moves_unseen != 0 ? Unseen::move : Unseen::stay;
 }
-// Learning rate and decay come from the group of a tensor.
+// The learning rate here is 1 and the decay 0: both come from the group of a tensor.
 inline OnebitLambOptions lamb_options(const lambcast_options& o) {
   return {.lamb = {.lr = 1,
                    .beta1 = o.beta1,

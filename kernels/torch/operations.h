@@ -86,9 +86,10 @@ int lambcast_server_phase(const uint8_t* received, const float* scales, int rank
 // error feedback, copy it to `error` and set the scale to 0.
 int lambcast_owed(const float* error, const float* scale, size_t n, float* owed, void* stream);
 
-// Steps of reference/adam.h. Averages over the ranks are packed: the signs and scales of chunks,
+// Steps of reference/adam.h. Averages over the ranks are packed as the signs and scales of chunks,
 // which the steps decode. If `signs` is null, there is a single rank, and the average is `averaged`
-// (read only then) or u. `mask` may be null. lambcast_adam_apply is that of 1-bit Adam.
+// (read only then) or u. `mask` may be null. lambcast_adam_apply is the compressed step of 1-bit
+// Adam with the average already in m.
 int lambcast_adam_step(const struct lambcast_weights* weights, float* m, float* v,
                        const struct lambcast_gradient* g, size_t n,
                        const struct lambcast_options* options, void* stream);
@@ -114,8 +115,9 @@ int lambcast_zero_one_sync_end(const struct lambcast_weights* weights, float* m,
                                const float* mask, size_t n, double lrs,
                                const struct lambcast_options* options, void* stream);
 
-// zero_one_policy.h: returns the kind of step `step`, and updates the policy. Initially the
-// counters are 0 and the intervals 1, without a freeze; `frozen` is 0 or 1.
+// As in zero_one_policy.h: lambcast_zero_one_kind() returns the kind of step `step`, and
+// lambcast_zero_one_advance() updates the policy. Initially the counters are 0, the intervals 1,
+// and `frozen` (0 or 1) is 0.
 #define LAMBCAST_FULL 0
 #define LAMBCAST_ONEBIT 1
 #define LAMBCAST_SILENT 2
@@ -127,9 +129,9 @@ void lambcast_zero_one_advance(struct lambcast_zero_one_policy* policy, int step
                                int var_freeze_step, int var_update_scaler, int local_step_scaler,
                                int local_step_clipper);
 
-// Steps of reference/lamb.h; learning rate and weight decay are those of the tensors, and those of
-// `options` are ignored. Arrays of one float per tensor: the running average of the trust ratio and
-// its weight (initially zero), scaling, last_factor (initially one).
+// Steps of reference/lamb.h. The learning rate and weight decay of the tensors are used, not those
+// of `options`. Arrays of one float per tensor: the running average of the trust ratio and its
+// weight (initially zero), scaling, last_factor (initially one).
 int lambcast_lamb_step(struct lambcast_tensors* tensors, const struct lambcast_weights* weights,
                        float* m, float* v, const struct lambcast_gradient* g,
                        float* running_average, float* running_weight,

@@ -224,7 +224,7 @@ TEST_CASE("sparse exchanges: sent plus error equals the input") {
   CHECK_THROWS_WITH(average(state, views(buffers)), "kept: 9 (allowed: 1 to 8)");
 }
 
-TEST_CASE("values of chunks: sent plus owed equals meant, in messages of the closed form") {
+TEST_CASE("chunked exchanges: sent plus error equals the input, in messages of the closed form") {
   for (const ChunkCode code : {ChunkCode::largest, ChunkCode::cosines}) {
     for (const std::size_t elements : {500u, 4096u, 9000u}) {
       for (const std::size_t kept : {1u, 64u, 4096u}) {
@@ -237,7 +237,8 @@ TEST_CASE("values of chunks: sent plus owed equals meant, in messages of the clo
           CHECK(sent == chunked_bytes(code, elements, kept, 3));
       }
     }
-    // The same buffers again and again: error feedback brings their mean through.
+    // With the same buffers in each call, error feedback makes the mean of the results converge to
+    // the mean of the buffers.
     ChunkedGather state{code, 64};
     std::vector<double> total(4096);
     for (int call = 0; call < 400; ++call) {
@@ -258,7 +259,8 @@ TEST_CASE("values of chunks: sent plus owed equals meant, in messages of the clo
   CHECK_THROWS_WITH(average(state, views(buffers)), "kept: 4097 (allowed: 1 to 4096)");
 }
 
-TEST_CASE("every element travels in the end: top-k what adds up, random-k by chance") {
+TEST_CASE(
+    "every element is sent in the end: by top-k when its error has grown, by random-k by chance") {
   for (const auto choice : {SparseAllreduce::Choice::top, SparseAllreduce::Choice::random}) {
     SparseAllreduce state{choice, 10};
     std::vector<double> received(100);

@@ -61,7 +61,7 @@ Wire average(PowerSgd& o, Buffers buffers) {
   if (n == 1) return wire;
   std::vector<Flat> c = compensated(buffers, o.owed, elements);
   o.q.resize(o.matrices.size());
-  // Vectors are all elements outside matrices, sent as one plain buffer.
+  // Elements outside matrices are vectors, which are sent as one uncompressed buffer.
   std::vector<bool> in_matrix(elements);
   for (std::size_t i = 0; i < o.matrices.size(); ++i) {
     const auto& matrix = o.matrices[i];

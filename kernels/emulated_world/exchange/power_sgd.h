@@ -1,7 +1,8 @@
-// PowerSGD: the matrices of a buffer are sent as two thin factors, the elements between them plain.
-// The remainder of the approximation is the error feedback. With a warm start each call makes one
-// step of subspace iteration from the factors of the last call. Without it Q is drawn anew, and a
-// call makes several steps. Source: PowerSGD, arXiv:1905.13727; reference/low_rank.h.
+// PowerSGD: the matrices of a buffer are sent as two thin factors, and the elements between them
+// uncompressed. The remainder of the approximation is the error feedback. With a warm start each
+// call makes one step of subspace iteration from the factors of the last call. Without it Q gets
+// new random values, and a call makes several steps. Source: PowerSGD, arXiv:1905.13727;
+// reference/low_rank.h.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ struct PowerSgd {
   };
   std::vector<Matrix> matrices;  // in order
   int rank = 4;
-  bool warm_start = true;  // else Q is drawn anew in every call
+  bool warm_start = true;  // else Q gets new random values in every call
   int iterations = 1;      // iterations over both factors in each call
   std::uint64_t seed = 1;
   std::vector<std::vector<float>> owed = {};  // [rank][N]

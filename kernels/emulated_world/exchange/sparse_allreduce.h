@@ -22,11 +22,11 @@ struct SparseAllreduce {
 // Throws Error unless kept is 1 to N.
 Wire average(SparseAllreduce& state, Buffers buffers);
 
-// Gathers the messages of all ranks that have a fixed number of values of each chunk
-// (reference/chunked.h), and averages what they stand for. The rest becomes error feedback.
+// Gathers the messages of all ranks, each with a fixed number of values per chunk
+// (reference/chunked.h), and averages the decoded messages. Unsent values become error feedback.
 struct ChunkedGather {
   ChunkCode code = ChunkCode::largest;
-  std::size_t kept = 64;  // of a chunk
+  std::size_t kept = 64;  // values per chunk
   bool error_feedback = true;
   std::vector<std::vector<float>> owed = {};  // [rank][N]
 };
