@@ -57,7 +57,7 @@ constexpr std::size_t chunk_count(std::size_t elements) {
 }
 
 std::uint64_t payload_bytes(WireFormat format, std::uint64_t elements);
-std::uint64_t scale_count(const Quantiser& quantiser, std::uint64_t elements);  // of a message
+std::uint64_t scale_count(const Quantiser& quantiser, std::uint64_t elements);  // in a message
 
 // Return the bytes that one rank sends, with the symbols above; chunks are padded.
 std::uint64_t plain_allreduce_bytes(std::uint64_t elements, int ranks, WireFormat format);
@@ -67,7 +67,7 @@ std::uint64_t quantised_allreduce_bytes(std::uint64_t elements, int ranks,
 std::uint64_t hierarchical_reduce_scatter_bytes(std::uint64_t elements, int nodes, int per_node,
                                                 const Quantiser& in_node,
                                                 const Quantiser& between_nodes);
-// Returns the bytes of the codes of one share's result: signs, or those of a quantiser, in
+// Returns the bytes of the codes of one share's result, signs or codes of a quantiser, in
 // `share.ranks` chunks.
 std::uint64_t code_bytes(const ChunkLayout& share, const std::optional<Quantiser>& quantiser);
 // `in_node` must be plain. Without a quantiser, one bit is sent.

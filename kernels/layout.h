@@ -34,9 +34,9 @@ static_assert(sizeof(ChunkLayout::elements) == 8);
 ChunkLayout chunk_layout(std::uint64_t elements, int ranks);
 
 // Returns the layout of share `share` out of the `shares` into which the ranks of a node divide
-// `elements`, each exchanged over `nodes`. All shares have the same padded size P, and share s
-// begins at element s P. The last shares may be shorter, or empty. The chunks of all shares, one
-// after another, are thus those of one buffer of `shares` P elements.
+// `elements`. Each share is exchanged over `nodes`. All shares have the same padded size P, and
+// share s begins at element s P. The last shares may be shorter, or empty. So the chunks of all
+// shares, one after another, are the chunks of one buffer of `shares` P elements.
 ChunkLayout share_layout(std::uint64_t elements, int nodes, int shares, int share);
 
 // Role of the padding. In DeepSpeed its meaningless elements enter both norms and have errors of

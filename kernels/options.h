@@ -39,7 +39,7 @@ struct AdamOptions {
   double beta2 = 0.999;
   double eps = 1e-8;             // added to sqrt(v), outside the root
   double weight_decay = 0;       // decoupled: the update gains weight_decay * p
-  bool bias_correction = false;  // of plain Adam; the 1-bit optimizers have none and ignore it
+  bool bias_correction = false;  // plain Adam's; the 1-bit optimizers have none and ignore it
 };
 
 struct LambOptions {
@@ -115,7 +115,7 @@ enum class LossScaling {
                                 // multiplied
 };
 
-// How the engine sums gradients before the optimizer gets them.
+// The engine's summation of gradients before the optimizer gets them.
 enum class GradientSum {
   full_precision,  // correct
   half,            // DeepSpeed under fp16: the scaled gradient, every partial sum and the mean are

@@ -29,7 +29,7 @@ struct StagingCopy {
 struct Staging {
   std::vector<StagingCopy> scatter, gather;
 
-  std::vector<StagingCopy> copies() const;  // of both phases
+  std::vector<StagingCopy> copies() const;  // copies of both phases
 };
 Staging staging_copies(const ChunkLayout& layout);
 

@@ -19,7 +19,7 @@ constexpr std::size_t few = emulated_device ? 9003 : 100003;  // not a multiple 
 // must have the same bits.
 struct Both {
   std::size_t elements;
-  HalfFormat format = HalfFormat::fp16;  // of the copy of the weights
+  HalfFormat format = HalfFormat::fp16;  // format of the weights' 16-bit copy
   std::vector<float> p = random_values(elements, 1), m = random_values(elements, 2);
   std::vector<float> v = random_values(elements, 3, 0.6), u = random_values(elements, 4);
   std::vector<float> g = random_values(elements, 5);

@@ -58,8 +58,8 @@ __device__ int tensor_of(const std::size_t* offsets, int tensors, std::size_t e)
   return low;
 }
 
-// Replaces x by the momentum after this step for elements with a gradient, those below a.elements.
-// `end` is the end of the warp's tile.
+// Replaces x by the momentum after this step for elements with a gradient, which are those below
+// a.elements. `end` is the end of the warp's tile.
 __device__ void update_momentum(const WorkerPhase& a, std::size_t begin, std::size_t end,
                                 Quad (&x)[2], const Quad (&g)[2]) {
   const float b1 = static_cast<float>(a.beta1), one_minus_b1 = static_cast<float>(1 - a.beta1);

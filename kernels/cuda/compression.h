@@ -60,7 +60,7 @@ struct WorkerPhase {
   int tensors = 0;
 
   std::size_t elements = 0;    // N: elements of the gradient, and of x if x_elements is 0
-  std::size_t x_elements = 0;  // more than N if x includes its own padding, which is sent as it is
+  std::size_t x_elements = 0;  // more than N if x includes its own padding, which is sent unchanged
   std::size_t padded = 0;      // Np, a multiple of 8
   std::size_t counted =
       0;              // elements that the scale includes; signs of later ones are +, their errors 0
@@ -75,7 +75,7 @@ struct ServerPhase {
   const float* worker_scales = nullptr;    // n
   int ranks = 0;
   std::size_t chunk = 0;    // C, a multiple of 8
-  std::size_t counted = 0;  // as in WorkerPhase, within the chunk
+  std::size_t counted = 0;  // elements that the scale includes, as in WorkerPhase
   ErrorMemory error;        // C elements
   std::uint8_t* signs = nullptr;
   double* workspace = nullptr;
@@ -100,7 +100,7 @@ struct PackedRun {  // elements up to `end`, from the end of the previous run
   std::size_t chunk = 0;
 };
 struct PackedAverage {
-  PackedRun all = {};               // for a buffer that is sent whole; its end is not read
+  PackedRun all = {};               // a buffer sent in one piece; its `end` is not read
   const PackedRun* runs = nullptr;  // device memory, up to the end of the buffer: for tensors sent
                                     // separately, which begin at multiples of four
   const float* mask = nullptr;      // null: all ones; 4 more bytes per element

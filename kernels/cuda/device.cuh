@@ -247,7 +247,7 @@ __device__ inline float from_bits(unsigned bits) {
   std::memcpy(&x, &bits, sizeof x);
   return x;
 }
-__device__ constexpr unsigned exponent_bits(int exponent) {  // of 2^exponent, a normal float
+__device__ constexpr unsigned exponent_bits(int exponent) {  // bits of 2^exponent, a normal float
   return static_cast<unsigned>(exponent + 127) << 23;
 }
 // Magnitudes have the same order as these unsigned integers, and NaNs are above all numbers.

@@ -52,7 +52,7 @@ __device__ float largest_of_warp(const Quad (&x)[2]) {
 #endif
 }
 
-// Accesses to the four elements from e on: single ones if `whole`, else one by one below n.
+// Accesses to the four elements from e on: one access if `whole`, else one by one below n.
 template <bool whole>
 struct Elements {
   std::size_t n;

@@ -1,7 +1,8 @@
-// The nearest of the 256 values of a map (reference/eight_bit.h), without a search. Sign, exponent
-// and the first bits of the mantissa of x select a bin, in which the nearest value changes at most
-// once, and the bin's entry says where. This is one access to shared memory; those of a warp have
-// two- or three-fold bank conflicts. The five accesses of a search limited the kernel.
+// Finds the nearest of the 256 values of a map (reference/eight_bit.h) without a search. Sign,
+// exponent and the first bits of the mantissa of x select a bin, in which the nearest value changes
+// at most once. The bin's entry contains the position of the change. This is one access to shared
+// memory, with two- or three-fold bank conflicts in a warp. The five accesses of a search limited
+// the kernel.
 #pragma once
 
 #include <cstdint>

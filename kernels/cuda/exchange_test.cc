@@ -352,7 +352,7 @@ TEST_CASE("PowerSGD on the GPU agrees with the reference") {
     require(back_project(matrix, nullptr), "back_project");
     CHECK(relative_distance(dq.to_host(), q) < 1e-6);
     require(cudaMemcpy(dq.data(), q.data(), 4 * q.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
-    // A further iteration uses M as it is.
+    // A further iteration does not change M.
     LowRank further = matrix;
     further.x = nullptr;
     std::vector<float> again(p.size());

@@ -104,7 +104,7 @@ struct AdafactorRate {
     return of(a) / max(sqrt(a.sums[0] / elements_of(a)) / clip_threshold, 1.0);
   }
 };
-__global__ void __launch_bounds__(threads, 3)  // as in norms_kernel
+__global__ void __launch_bounds__(threads, 3)  // same reason as for norms_kernel
     adafactor_kernel(const FactoredBatch batch, const AdafactorRate rate) {
   struct Loaded {
     Quad g, p, m;

@@ -89,8 +89,8 @@ __device__ inline std::size_t first_quad(const TensorPiece& piece) {
   return static_cast<std::size_t>(piece.index) * stretch_elements + 4 * threadIdx.x;
 }
 
-// Factors from a matrix's moment for a thread's quads of a segment, in order. Row and column of the
-// first quad take a 64-bit division, those of the others an addition.
+// Factors from a matrix's moment for a thread's quads of a segment, in order. The row and column of
+// the first quad take a 64-bit division, those of each further quad an addition.
 class RootsOfMatrix {
  public:
   __device__ RootsOfMatrix(const FactoredTensor& a, const FactoredRectangle& r,

@@ -56,10 +56,10 @@ struct FactoredTensor {
   reference::Part part;  // the part's place in every buffer below
   float* p = nullptr;
   const float* g = nullptr;
-  float* m = nullptr;           // for CAME, and for Adafactor with beta1
-  float* v = nullptr;           // for vectors
-  FactoredState moment;         // for matrices
-  FactoredState residual;       // for CAME
+  float* m = nullptr;           // momentum of CAME, and of Adafactor with beta1
+  float* v = nullptr;           // second moment of a vector
+  FactoredState moment;         // second moment of a matrix
+  FactoredState residual;       // residual of CAME
   double* sums = nullptr;       // rows + columns of the whole tensor, at least 2; summed over ranks
   double* workspace = nullptr;  // factored_workspace() doubles, untouched between rounds
   double* kept = nullptr;       // Adafactor: |p|^2 by segments, factored_kept() doubles, or null
@@ -81,10 +81,10 @@ struct FactoredBatch {
   const FactoredTensor* tensors = nullptr;
   const FactoredRectangle* rectangles = nullptr;  // one for each tensor
   int count = 0;
-  TensorPieces tiles;      // of matrices, for sums of rows and columns
-  TensorPieces slots;      // of the matrices' rows and columns
-  TensorPieces stretches;  // of all elements
-  TensorPieces vectors;    // of the elements of vectors
+  TensorPieces tiles;      // tiles of matrices, for sums of rows and columns
+  TensorPieces slots;      // slots of the matrices' rows and columns
+  TensorPieces stretches;  // segments of all elements
+  TensorPieces vectors;    // segments of vectors
 };
 
 // The tensors and the tables of their pieces, as owned memory of the current device.

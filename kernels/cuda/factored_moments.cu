@@ -85,7 +85,7 @@ struct Residual {
   }
 };
 
-// Returns those of the four elements in row i from column j on that belong to the part.
+// Returns which of the four elements in row i from column j on belong to the part.
 __device__ PartQuad own_columns(const FactoredTensor& a, const FactoredRectangle& r, std::size_t i,
                                 std::size_t j) {
   PartQuad part{0};

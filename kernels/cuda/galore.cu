@@ -43,7 +43,7 @@ __device__ void store_part(float* line, std::size_t e, std::size_t length, bool 
   for (int i = 0; i < 4 && e + i < length; ++i) line[e + i] = q.at[i];
 }
 
-// Computes R, or R' if the basis is on the left: its rows are those of the longer side, its columns
+// Computes R, or R' if the basis is on the left: the rows are those of the longer side, the columns
 // are directions.
 __global__ void __launch_bounds__(threads, 2) galore_project_kernel(const GaloreBatch batch) {
   for (int k = blockIdx.x; k < batch.products.count; k += gridDim.x) {

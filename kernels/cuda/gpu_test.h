@@ -21,7 +21,7 @@
     }                                                                                \
   } while (false)
 
-// Returns likewise if the device has fewer free bytes of memory.
+// Skips the test in the same way if the device has fewer free bytes of memory.
 #define NEED_BYTES(count)                                                                     \
   do {                                                                                        \
     const std::size_t free = lambcast::cuda::free_bytes();                                    \

@@ -36,7 +36,7 @@ struct BothLambs {
   DeviceBuffer<float> dp = upload(p), dm = upload(m), dv = upload(v), dfresh = upload(fresh);
   DeviceBuffer<float> factor = upload(last_factor);
   DeviceBuffer<std::uint16_t> half{elements};
-  HalfFormat format = HalfFormat::fp16;  // of the 16-bit copy of the weights
+  HalfFormat format = HalfFormat::fp16;  // format of the weights' 16-bit copy
 
   LambState state() const {
     return per_tensor.state(dp.data(), dm.data(), dv.data(), {half.data(), format});

@@ -67,8 +67,8 @@ __device__ void stage(const float* factor, std::size_t rows, int rank, int first
   __syncthreads();
 }
 
-// Returns the sums over the warp of eight numbers of each lane: lane l gets that of number l / 4.
-// Each of two lanes adds up half of the remaining numbers.
+// Returns the sums over the warp of eight numbers of each lane: lane l gets the sum of number l /
+// 4. In each round, two lanes add up one half of the remaining numbers each.
 __device__ PairSum spread_sum(PairSum (&sums)[8]) {
   const unsigned lane = threadIdx.x % 32;
 #pragma unroll
@@ -165,10 +165,9 @@ __device__ void store_entries(float* row, int first, int rank, const Quad& q) {
   }
 }
 
-// Modified Gram-Schmidt by one block, with one pass for each column. When the previous column is
-// known, it is subtracted from all later ones, and the products of the next column with those are
-// summed in the same pass. The workspace holds the squares of every original column, then those
-// products.
+// Modified Gram-Schmidt by one block, with one pass for each column. A pass subtracts the previous
+// column from all later ones, and sums the products of the next column with itself and the columns
+// after it. The workspace holds the squares of every original column, then these products.
 template <bool quads>
 __global__ void __launch_bounds__(finish_threads) orthonormalise_kernel(LowRank a) {
   constexpr int ahead = quads ? 4 : 2;
@@ -273,7 +272,7 @@ __global__ void __launch_bounds__(threads) back_project_kernel(LowRank a, Parts 
       Quad next[rows_of_group];
       load_group<quads>(a, begin + rows_of_group * warp, end, j, next);
       for (std::size_t i = begin + rows_of_group * warp; i < end; i += rows_of_group * warps) {
-        Quad m[4];  // of one column, four rows each
+        Quad m[4];  // columns of four rows each
         for (int c = 0; c < 4; ++c)
           for (int s = 0; s < rows_of_group; ++s) m[c].at[s] = next[s].at[c];
         load_group<quads>(a, i + rows_of_group * warps, end, j, next);

@@ -44,7 +44,8 @@ class FactorTile {
                                          : std::size_t{line_} * of.stride + first_row + along_);
   }
 
-  // Loads the positions from `place` on. Calls continue where the previous one ended.
+  // Loads the positions of the sum from `place` on. Each call continues at the end of the previous
+  // one.
   __device__ void load(unsigned place) {
     if (whole_ && place + product_depth <= of_.depth) {
       for (unsigned q = 0; q < quads; ++q) {

@@ -24,7 +24,7 @@ cudaError_t with_code(WireFormat format, F f) {
   }
 }
 
-// The codes of a quad: e is a multiple of 4, so they begin at a whole byte.
+// The codes of a quad. Quads begin at multiples of 4 elements, so the codes begin at a whole byte.
 template <typename Code>
 using Codes = std::conditional_t<Code::bits == 8, std::uint32_t, std::uint16_t>;
 template <typename Code>
@@ -61,7 +61,7 @@ unsigned group_of(std::size_t block) {
   return static_cast<unsigned>(std::bit_ceil((block + 4 * group_quads - 1) / (4 * group_quads)));
 }
 
-// Returns the largest value of a group in all its threads. `per_warp` must differ from that of the
+// Returns the largest value of a group in all its threads. `per_warp` must not be the one of the
 // previous call, so that one barrier is enough.
 __device__ unsigned group_max(unsigned x, unsigned group, unsigned* per_warp) {
 #pragma unroll
@@ -214,7 +214,7 @@ struct Messages {
   }
 };
 
-// Reads the codes of a quad. If messages have an odd size, those after the first are read byte by
+// Reads the codes of a quad. If messages have an odd size, all except the first are read byte by
 // byte.
 template <typename Code, bool aligned>
 __device__ unsigned load_codes(const std::uint8_t* from, int bytes) {

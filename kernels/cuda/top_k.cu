@@ -182,8 +182,8 @@ __global__ void __launch_bounds__(threads)
     if (count[d] != 0) atomicAdd(&work.totals[d], count[d]);
 }
 
-// Runs as one block: finds the digit in which the remaining-th key from the top lies. Thread t has
-// the t-th segment of bins from the top.
+// Runs as one block: finds the digit of the remaining-th key from the top. Thread t has the t-th
+// segment of bins from the top.
 __global__ void __launch_bounds__(finish_threads)
     choose_kernel(int shift, unsigned bins, TopK work) {
   const unsigned remaining = work.search->remaining, each = bins / finish_threads;
@@ -244,7 +244,7 @@ __device__ unsigned wanted_of(const float* x, float* owed, std::size_t begin, st
 // because all blocks use the same address for this.
 __global__ void __launch_bounds__(threads, 6)
     list_kernel(const float* x, float* owed, std::size_t elements, TopK work) {
-  __shared__ unsigned of_warps[2][warps], firsts[2];  // of the current and the previous tile
+  __shared__ unsigned of_warps[2][warps], firsts[2];  // counts of the current and the previous tile
   const unsigned least = work.search->prefix;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   int turn = 0;

@@ -49,7 +49,7 @@ struct FloatCode {
   // infinity.
   static constexpr float limit = mantissa == 3 ? 448 : 57344;
 
-  // Works in units of the last place; below the smallest normal number in those of a subnormal. A
+  // Works in units of the last place; below the smallest normal number, in units of a subnormal. A
   // carry goes into the exponent.
   __device__ static Coded coded(float ratio) {
     constexpr unsigned smallest = exponent_bits(1 - bias);

@@ -28,8 +28,8 @@ struct Call {
   char* to;
   std::size_t count;
   ncclDataType_t type;
-  int peer;        // of send and receive, or the root of broadcast and reduce
-  ncclRedOp_t op;  // of reductions
+  int peer;        // peer of send and receive, or root of broadcast and reduce
+  ncclRedOp_t op;  // operation of reductions
 
   std::size_t bytes() const;
 };

@@ -22,7 +22,7 @@ enum class FakeFault {
 cuda::NcclApi fake_nccl(FakeFault fault = FakeFault::none);
 
 // Counts since the last fake_nccl(): groups that moved data, bytes that ranks contributed to
-// all-reduces, communicators made, those destroyed inside an open group, and those aborted.
+// all-reduces, communicators made, destroyed inside an open group, and aborted.
 struct FakeCounts {
   int groups = 0;
   std::size_t all_reduced_bytes = 0;

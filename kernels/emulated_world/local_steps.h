@@ -47,9 +47,9 @@ struct LocalSteps {
   std::vector<float> anchor, velocity;  // the same on all ranks
   int step = 0;
   int site = 1;                // ranks that stay equal
-  Wire wire;                   // of the last average over sites or ranks
-  Wire site_wire;              // of the last step's sums within sites
-  std::optional<Graph> graph;  // of neighbours; absent: all ranks average
+  Wire wire;                   // bytes of the last average over sites or ranks
+  Wire site_wire;              // bytes of the last step's sums within sites
+  std::optional<Graph> graph;  // graph of the neighbours; absent: all ranks average
 };
 
 // Throws Error for interval < 1, for sites that do not divide the ranks, and for decentlam, which

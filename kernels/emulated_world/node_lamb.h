@@ -38,15 +38,15 @@ struct NodeLamb {
   reference::ShardedLamb rule;
   NodeSharding sharding;
   TensorLayout tensors;
-  std::vector<std::vector<Stretch>> ranks;  // of each rank, in order within a node, node after node
+  std::vector<std::vector<Stretch>> ranks;  // [rank], node after node: its segments, in order
   int step = 0;
-  std::size_t norm_collectives = 0, summed_values = 0;  // in the last step
+  std::size_t norm_collectives = 0, summed_values = 0;  // counts of the last step
 };
 
 // Throws Error for numbers below 1.
 NodeLamb node_lamb(const reference::ShardedLamb& rule, const NodeSharding& sharding,
                    const TensorLayout& tensors, std::span<const float> initial);
-// `gradients` are those of each rank, for all tensors.
+// `gradients` has the gradient of each rank, for all tensors.
 void step(NodeLamb& optimizer, const std::vector<std::vector<float>>& gradients);
 // Returns the weights that a node's ranks gather.
 std::vector<float> weights(const NodeLamb& optimizer, int node);

@@ -38,7 +38,7 @@ struct OnebitLamb {
   bool frozen = false;
   bool engine_allreduce = true;  // whether the engine averages the gradients
   bool dry_run_pending = false;
-  Scales scales;  // of the last compressed step, for inspection
+  Scales scales;  // scales of the last compressed step, for inspection
 };
 
 // Throws Error if a tensor that freezes follows one that does not, or if the padding persists

@@ -63,7 +63,7 @@ struct Sharded {
   std::vector<std::vector<Shard>> shards;  // [tensor][rank]
   std::vector<ParameterGroup> group_of;    // one for each tensor; empty: the options apply to all
   int step = 0;
-  std::size_t collectives = 0, summed_values = 0;  // in the last step, for one rank
+  std::size_t collectives = 0, summed_values = 0;  // counts of the last step, for one rank
 };
 
 // Returns the elements of a whole tensor that belong to a part.
@@ -91,8 +91,8 @@ Sharded<Rule> sharded(const Rule& rule, const Sharding& sharding,
   return o;
 }
 
-// `gradients` are those of the data ranks, [tensor][data rank], for whole tensors. Except with
-// ZeRO-2, a single averaged gradient may stand for all.
+// `gradients` has the gradients of the data ranks, [tensor][data rank], for whole tensors. Except
+// with ZeRO-2, a single averaged gradient can replace them.
 template <typename Rule>
 void step(Sharded<Rule>& o, const std::vector<std::vector<std::vector<float>>>& gradients) {
   ++o.step;

@@ -86,7 +86,7 @@ Matrix gelu_backward(const Matrix& d, const Matrix& x, const Matrix& tanh_of) {
 // Causal attention, separately for every sequence and head.
 struct Attention {
   Matrix qkv;                 // rows of query, key and value
-  std::vector<Matrix> share;  // for every sequence and head: how a character weighs earlier ones
+  std::vector<Matrix> share;  // weights of earlier characters, by sequence and head
 
   Matrix forward(Matrix all, const TransformerShape& s) {
     qkv = std::move(all);

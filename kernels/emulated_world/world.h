@@ -20,7 +20,7 @@ struct World {
   std::vector<float> initial;            // initial weights of all ranks
   double gradient_clipping = 0;          // limit of the gradient norm; 0 is off
   std::vector<float> mask;               // mask of the momentum; empty: all ones
-  std::vector<ParameterGroup> group_of;  // of every tensor; empty: the options apply to all
+  std::vector<ParameterGroup> group_of;  // group of every tensor; empty: the options apply to all
   // Tensors in groups with DeepSpeed's key non_freeze, which are never compressed; empty: none.
   std::vector<bool> non_freeze;
   int accumulation_steps = 1;  // both only affect releases whose LossScaling is wrong;

@@ -63,7 +63,7 @@ class CompressedAllreduce {
   int rank_;
   Padding padding_;
   DeviceBuffer<float> worker_error_, worker_scale_, server_error_, server_scale_;
-  DeviceBuffer<float> worker_scales_, server_scales_;  // of all ranks
+  DeviceBuffer<float> worker_scales_, server_scales_;  // scales of all ranks
   DeviceBuffer<std::uint8_t> signs_;                   // the worker's, then those of all servers
   DeviceBuffer<std::uint8_t> received_;                // one chunk from every rank
   DeviceBuffer<std::uint8_t> served_;

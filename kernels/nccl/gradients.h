@@ -1,5 +1,5 @@
-// Turns the gradients of backward passes into those that an optimizer reads, for all ranks of a
-// thread, before any state changes:
+// Prepares the gradients of backward passes for an optimizer, for all ranks of a thread, before any
+// state changes:
 //
 //   mean        over the ranks, if the step needs it. fp16 and bf16 gradients are sent in 16 bits,
 //               half the bytes of fp32, as in DeepSpeed.

@@ -126,7 +126,7 @@ class TestRanks {
  private:
   int count_;
   std::optional<LocalGpus> gpus_;
-  std::vector<ncclComm_t> comms_;  // of ranks that share a GPU
+  std::vector<ncclComm_t> comms_;  // communicators of ranks that share a GPU
 };
 
 }  // namespace lambcast::cuda

@@ -18,8 +18,8 @@ namespace lambcast::cuda {
 // Most ranks per GPU: three streams each, in 32 hardware queues.
 constexpr int kMostRanksPerGpu = 8;
 
-// Sets environment variables of CUDA and NCCL; those that are a choice only if they are unset. Call
-// it before any CUDA function.
+// Sets environment variables of CUDA and NCCL. Variables that are a user's choice are set only if
+// they are unset. Call it before any CUDA function.
 void prepare_shared_gpu();
 
 // Sets the host identity of `rank`. NCCL reads it when a library makes its first communicator, and

@@ -10,7 +10,7 @@ namespace lambcast::cuda {
 
 struct TensorTraits {
   std::vector<ParameterGroup> group_of;  // one for each tensor; empty: the options apply to all
-  std::vector<float> mask;               // of the compressed momenta; empty: all ones
+  std::vector<float> mask;               // mask of the compressed momenta; empty: all ones
   std::size_t never_freezing = 0;        // number of last tensors that never freeze
 };
 

@@ -47,7 +47,7 @@ class TwoLevelAllreduce {
   CompressedAllreduce between_;
   DeviceBuffer<float> share_;
   DeviceBuffer<std::uint16_t> half_share_;
-  DeviceBuffer<std::uint8_t> signs_;  // of all shares
+  DeviceBuffer<std::uint8_t> signs_;  // signs of all shares
   DeviceBuffer<float> scales_;
 };
 

@@ -42,7 +42,7 @@ struct Nodes {
   }
 };
 
-// Compares the average through NCCL with that of the emulated world, over several calls.
+// Compares the average through NCCL with the emulated world's, over several calls.
 void agrees(int nodes, int per_node, std::size_t elements, bool in_half) {
   Nodes world(nodes, per_node);
   emulated::TwoLevel expected{.per_node = per_node,

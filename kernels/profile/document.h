@@ -47,7 +47,7 @@ struct DeviceProfileDocument {
   Bandwidth memory_bandwidth, copy_bandwidth;
   Bytes memory_capacity;
   Duration launch_overhead;
-  FlopRate peak_half;  // of one large fp16 product; 0: not measured and not written
+  FlopRate peak_half;  // rate of one large fp16 product; 0: not measured and not written
   Bandwidth pageable_d2h, pageable_h2d, pinned_d2h, pinned_h2d;
   std::vector<KernelTimes> kernels;
   double compute_capability = 0;  // 0: unknown, and then the next two are not written either

@@ -13,7 +13,7 @@
 namespace lambcast::cuda {
 namespace {
 
-constexpr std::size_t width = 1024;             // of a matrix, as in BERT-Large
+constexpr std::size_t width = 1024;             // width of a matrix, as in BERT-Large
 constexpr int low_rank = 4, galore_rank = 128;  // directions; half of GaLore's default of 256, so
                                                 // that a factor fits if a gradient does
 constexpr std::size_t kept_one_in = 100;

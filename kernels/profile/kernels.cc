@@ -119,7 +119,7 @@ struct Workbench::Memory {
 
   ExchangeBench exchanges{{g.data(), c.data(), u.data(), v.data(), layout.elements}};
   FactoredBench factored{layout.elements, p.data(), m.data(), v.data(), g.data()};
-  DeviceBuffer<std::uint8_t> codes{2 * layout.padded};  // of both moments
+  DeviceBuffer<std::uint8_t> codes{2 * layout.padded};  // codes of both moments
   DeviceBuffer<float> largest{2 * (layout.padded / eight_bit_block + 1)};
   EightBitTensors eight_bit{std::array{moments_in_8_bits()}};
 

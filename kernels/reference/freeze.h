@@ -32,7 +32,7 @@ struct FreezeOptions {
   int interval = 1;  // steps between measurements
   int earliest = 1;
   int latest = 0;
-  double share = 0.9;  // of the elements
+  double share = 0.9;  // share of the elements
 };
 
 // Returns the number of measurements in D, the memory of the variance in steps.
@@ -46,7 +46,7 @@ int earliest(const FreezeOptions& options);
 struct FreezeMonitor {
   TensorLayout tensors;
   FreezeOptions options;
-  std::deque<std::vector<double>> norms = {};  // of the last D steps, oldest first
+  std::deque<std::vector<double>> norms = {};  // norms of the last D steps, oldest first
   int frozen_at = 0;                           // step at which the criterion was met; 0: not yet
 };
 

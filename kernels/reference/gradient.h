@@ -22,11 +22,11 @@ bool overflows(std::span<const std::uint16_t> half_g, HalfFormat format = HalfFo
 float gradient_norm(std::span<const float> g);
 float gradient_norm(std::span<const std::uint16_t> half_g, HalfFormat format = HalfFormat::fp16);
 
-// Returns 1 / (S * max(clip, 1)); limit 0 means no clipping. `norm` is that of the gradient still
-// multiplied by the loss scale.
+// Returns 1 / (S * max(clip, 1)); limit 0 means no clipping. `norm` is the norm of the gradient
+// while it is still multiplied by the loss scale.
 float clip_factor(double norm, double loss_scale, double limit);
 
-// g = factor * half_g, or in place.
+// g = factor * half_g; the second form unscales an fp32 gradient in place.
 void unscale(std::span<const std::uint16_t> half_g, std::span<float> g, float factor,
              HalfFormat format = HalfFormat::fp16);
 void unscale(std::span<float> g, float factor);

@@ -30,8 +30,8 @@ using Sums = std::vector<double>;
 
 struct Part {
   MatrixShape whole;
-  std::size_t first_row = 0, first_column = 0;  // of the rectangle
-  std::size_t columns = 0;                      // of the rectangle
+  std::size_t first_row = 0, first_column = 0;  // start of the rectangle
+  std::size_t columns = 0;                      // columns of the rectangle
   std::size_t begin = 0, end = 0;               // the segment of the rectangle
 
   std::size_t size() const { return end - begin; }

@@ -97,7 +97,7 @@ std::uint8_t to_fp8(float value, WireFormat format) {
   int exponent = 0;
   std::frexp(magnitude, &exponent);  // magnitude in [2^(exponent-1), 2^exponent)
   exponent = std::max(exponent - 1, 1 - f.bias);
-  // Works in units of the last place; below 2^mantissa_bits in those of a subnormal.
+  // Works in units of the last place; below 2^mantissa_bits, in units of a subnormal.
   const int units =
       static_cast<int>(std::nearbyint(std::ldexp(magnitude, f.mantissa_bits - exponent)));
   const int hidden = 1 << f.mantissa_bits;

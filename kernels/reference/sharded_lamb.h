@@ -15,7 +15,7 @@ namespace lambcast::reference {
 
 struct ShardedLamb {
   LambOptions options;
-  // Whether the norm of the weights is that of the 16-bit working copy, as in Colossal-AI under
+  // Whether the weights' norm is computed from the 16-bit working copy, as in Colossal-AI under
   // ZeRO.
   bool norm_of_half_weights = false;
 

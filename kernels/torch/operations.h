@@ -25,7 +25,7 @@ extern "C" {
 // The Python package has DeepSpeed's names and defaults for these options.
 struct lambcast_options {
   double lr, beta1, beta2, eps, weight_decay;
-  double max_coeff, min_coeff, coeff_beta, factor_max, factor_min, factor_threshold;  // of LAMB
+  double max_coeff, min_coeff, coeff_beta, factor_max, factor_min, factor_threshold;  // LAMB
   int moves_unseen;  // 1: Unseen::move of kernels/options.h, 0: stay
 };
 

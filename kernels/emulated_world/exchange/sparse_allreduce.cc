@@ -61,7 +61,7 @@ Wire average(ChunkedGather& o, Buffers buffers) {
       mean[e] += share * sent[e];
       c[r][e] -= sent[e];
     }
-    // In the ring of the all-gather a rank passes on what all others but the next one sent.
+    // In the ring of the all-gather a rank forwards the messages of all ranks except the next one.
     wire.sent[r] = (n - 1) * message.size();
   }
   if (o.error_feedback) o.owed = std::move(c);
