@@ -11,7 +11,7 @@ namespace {
 
 constexpr double all = 336'234'306;        // parameters of BERT-Large
 constexpr double optimized = 335'184'706;  // without the pooler
-constexpr double padded_32 = 335'184'896;  // to a multiple of 32 * lcm(32, 8)
+constexpr double padded_32 = 335'184'896;  // padded to a multiple of 32 * lcm(32, 8)
 
 std::map<std::string, double> parts_of(const TrainingPlan& training) {
   std::map<std::string, double> parts;
@@ -26,7 +26,7 @@ std::map<std::string, double> parts_of(const TrainingPlan& training) {
   return parts;
 }
 
-// Returns the parts other than those of passes and the runtime.
+// Returns all parts except passes and the runtime.
 std::map<std::string, double> states_of(const TrainingPlan& training) {
   std::map<std::string, double> parts = parts_of(training);
   for (const char* part :

@@ -75,8 +75,8 @@ void divide_context(PipelinePlan& plan, const Activations& of) {
   plan.keys_gradients = call(context, Op::send_recv, 2 * 2 * each * heads);
 }
 
-// Returns the activations that leave a chunk, as a multiple of those of `block`. In an
-// encoder-decoder they are the encoder's tokens, plus the decoder's tokens once the decoder has
+// Returns the activations that leave a chunk, as a multiple of the activations of `block`. In an
+// encoder-decoder these are the encoder's tokens, plus the decoder's tokens once the decoder has
 // begun (Megatron-LM core/pipeline_parallel/schedules.py, get_tensor_shapes).
 double carried(const PipelinePlan& plan, std::size_t position) {
   if (plan.block.encoder_tokens == 0) return 1;

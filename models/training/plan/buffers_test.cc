@@ -81,7 +81,7 @@ TEST_CASE("buffers: gradient buckets close once they exceed 5e8 elements") {
 TEST_CASE("buffers: ZeRO closes a bucket before it would exceed reduce_bucket_size") {
   TrainingPlan training = training_of({OptimizerType::adam, 8});
   training.recipe.zero.stage = 2;
-  // The elements of the tensors that the optimizer gets, without the pooler.
+  // ZeRO sums the elements of the tensors that the optimizer gets, without the pooler.
   CHECK(gradient_reduction(training).buckets == std::vector<std::int64_t>{335'184'706});
   for (const std::int64_t limit : {50'000'000, 5'000'000, 1, 0}) {
     training.recipe.zero.bucket = limit;

@@ -2,8 +2,8 @@
 // with error feedback (kernels/reference/chunked.h defines the messages):
 //
 //   chunktopk:K   the K largest values of a chunk, in 2 bits each, with 12 bits for the position
-//                 (SparseLoCo, arXiv:2508.15706). A rank receives (n - 1) 14 K / 4,096 bits per
-//                 element of n ranks
+//                 (SparseLoCo, arXiv:2508.15706). Each of n ranks receives (n - 1) 14 K / 4,096
+//                 bits for an element
 //   dctsign:K     the signs of the K largest coefficients of a 64 x 64 cosine transform, with 16
 //                 bits for the position (DeMo, arXiv:2411.19870; signs as in psyche). A transform
 //                 takes 256 FLOPs per element. There are three: of the values, of the kept

@@ -46,8 +46,8 @@ class ExchangeWriter {
            Call{group_, carrier_, message.op, message.bytes, std::string(message.algorithm)}});
   }
 
-  // Without cuda_aware, MPI sends numpy arrays, and every copy is waited for. Otherwise MPI itself
-  // stages what every rank sends in a phase, to the host and back.
+  // Without cuda_aware, MPI sends numpy arrays, and the host waits for every copy. Otherwise MPI
+  // itself stages the bytes that every rank sends in a phase, to the host and back.
   void stage_through_host(const std::vector<StagingCopy>& copies) {
     if (!is_mpi(carrier_)) return;
     HostCopy work;

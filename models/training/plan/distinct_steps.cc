@@ -80,9 +80,9 @@ std::int64_t samples_of(const TrainingPlan& training) {
   return samples;
 }
 
-// Phases of the optimizer, sequence lengths and batches each cover the run, and are walked in
-// parallel. 0/1 Adam interleaves its step kinds; with a curriculum or a ramp they are taken one
-// kind after another, which only moves steps between shapes.
+// The optimizer's phases, the sequence lengths and the batches each cover the run, and are
+// traversed in parallel. 0/1 Adam interleaves its step kinds; with a curriculum or a ramp they are
+// assumed to follow one another, which only moves steps between shapes.
 std::vector<DistinctStep> distinct_steps(const TrainingPlan& training) {
   const std::int64_t at_once = training.batch.train / std::max<std::int64_t>(1, training.batch.gas);
   std::vector<DistinctStep> all;

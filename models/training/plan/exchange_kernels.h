@@ -36,7 +36,7 @@ Passes random_k(double share);
 Passes add_at(double share, int messages);
 
 inline constexpr Passes outer_step{24, 1, 0, 0, 0, "outer_step"};
-// Averages a rank's own buffer with those of `neighbours` neighbours.
+// Averages a rank's own buffer with the buffers of `neighbours` neighbours.
 Passes average(double neighbours);
 // The two factors of PowerSGD. The matrix is read again for every four columns of a factor. Each
 // further iteration reads the matrix with its error feedback (4 bytes) once for each product.
@@ -55,7 +55,7 @@ namespace lambcast::unfused {
 constexpr Passes scale_and_cast(double g) { return {g + g + 1, 0, 2, 0, 0}; }
 inline constexpr Passes sum_and_cast{1 + 4 + 5, 0, 3, 0, 0};
 constexpr Passes cast_back(double g) { return {1 + g, 0, 1, 0, 0}; }
-inline constexpr Passes widen{6, 0, 1, 0, 0};  // to or from 32 bits
+inline constexpr Passes widen{6, 0, 1, 0, 0};  // conversion to or from 32 bits
 // Casts, then divides by the number of ranks (ddp_comm_hooks/default_hooks.py, _compress_hook).
 inline constexpr Passes to_half{6 + 4, 0, 2, 0, 0};
 // Reads the gradient (g) and the error feedback (4), and writes their sum (4). keep_owed later

@@ -63,7 +63,7 @@ const std::vector<std::string>& expert_kernels_names();
 struct ExpertUse {
   Dispatch dispatch = Dispatch::all_to_all;
   double capacity_factor = 0;  // multiple of an expert's even share; 0: dropless
-  // Ratio of the fullest rank's rows to the mean, if dropless.
+  // Ratio of the most rows on any rank to the mean, if dropless.
   Sourced<double> imbalance{1, {Kind::assumed, "evenly filled"}};
   bool overlapped = false;
   ExpertKernels kernels = ExpertKernels::each;
@@ -76,7 +76,7 @@ struct ExpertUse {
 // use_tutel is set (moe/sharded_moe.py, MOELayer).
 inline const ExpertUse deepspeed_experts{.capacity_factor = 1, .routing = Routing::one_hot};
 
-// Returns the copies per token that are sent or computed: k imbalance, or k capacity_factor.
+// Returns the copies per token that are sent or computed: k x imbalance, or k x capacity_factor.
 double visits(const ExpertUse& use, std::int64_t per_token);
 
 // Returns the expected number of distinct owners of the `per_token` experts that a token chooses,

@@ -60,8 +60,8 @@ TEST_CASE("experts: an exchange carries a copy of a token for each of its expert
   CHECK(plan.inside->group == ProcessGroup{8, 8, 1, 1, 1});
   CHECK(plan.inside->bytes.value() == 8 * token_bytes);
   CHECK_FALSE(plan.between);
-  // With a capacity factor: 8 x 1.25 copies, full or not. Dropless: 8 x 1.5, as all wait for the
-  // fullest rank.
+  // With a capacity factor: 8 x 1.25 copies, full or not. Dropless: 8 x 1.5, since all ranks wait
+  // for the one with the most rows.
   CHECK(plan_of({.use = {.capacity_factor = 1.25}}).inside->bytes.value() == 10 * token_bytes);
   CHECK(plan_of({.use = {.imbalance = {1.5, {}}}}).inside->bytes.value() == 12 * token_bytes);
   CHECK_FALSE(plan_of({.ep = 1}).inside);
@@ -271,8 +271,8 @@ TEST_CASE("sharded weights: how long a pass waits for its stream of weights") {
   CHECK(exposed(14, 0) == Approx(3 * 14 + 10 - 30));
   CHECK(exposed(0, 4) == Approx(4));
   CHECK(exposed(4, 4, 5, 3) == Approx(5 + 4 + 4 + 3));
-  // Two blocks keep their weights. Those of the third arrive while the second computes, or 4 us
-  // late.
+  // Two blocks keep their weights. The weights of the third arrive while the second computes, or 4
+  // us late.
   for (const auto& [gather, waits] : {std::pair{4, 1}, std::pair{14, 5}}) {
     const WeightStream kept{.gather = us(gather), .outer_gather = us(1), .kept = 2};
     CHECK(exposed_on_stream(kept, 3, us(30)).us() == Approx(waits));

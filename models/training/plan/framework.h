@@ -131,7 +131,7 @@ struct Framework {
   // segments, which torchtitan sets, else 10 % (assumed).
   double unused_memory = 0.1;
   // Elements of gathered weights that are in memory at once (DeepSpeed stage3_max_live_parameters).
-  // Zero: those of two blocks and of the vocabulary.
+  // If 0: the elements of two blocks and of the vocabulary.
   double live_elements = 0;
   // Weights are kept after the forward pass if fewer elements are used before their next use
   // (DeepSpeed stage3_max_reuse_distance). Zero: none is kept.
@@ -146,9 +146,9 @@ struct Framework {
   Fusion fusion = Fusion::fused;
   bool autocast = false;  // torch.autocast around the passes (models/device/image_time.h)
   Kernels kernels = Kernels::nvidia;  // kernels of the update; DeepSpeed has others
-  bool eager_loss = false;            // of a compiled model: the loss is not compiled
-  // Whether tensor parallelism is that of PyTorch's DTensor (pipeline_plan.h), instead of
-  // Megatron-LM's.
+  bool eager_loss = false;            // whether a compiled model has an uncompiled loss
+  // Whether tensor parallelism works as in PyTorch's DTensor (pipeline_plan.h), instead of as in
+  // Megatron-LM.
   bool dtensor = false;
   // Whether queries, keys, values and both halves of a gated feed-forward are separate products.
   bool separate_products = false;

@@ -337,9 +337,9 @@ class Writer : ExchangeParts {
   }
 
   // Sends weights to neighbours. The two directions of a ring follow each other, since ranks of a
-  // node may share a NIC. For the exponential graph, the mean step is taken: hops of at least a
-  // node's size leave the node from every rank; a shorter hop h leaves it from h of its g ranks,
-  // which adds up to (g - 1) / g of a hop.
+  // node may share a NIC. The exponential graph has the mean of its steps: hops of at least a
+  // node's g ranks leave the node from every rank, and a shorter hop h from h of its g ranks. The
+  // shorter hops 1, 2, ... g / 2 add up to (g - 1) / g of a hop that leaves from every rank.
   void with_neighbours() {
     const double bytes = 4 * elements_, sent = neighbours(exchange_, group_.ranks);
     if (exchange_.kind == ExchangeKind::neighbour_ring || group_.nodes() == 1) {

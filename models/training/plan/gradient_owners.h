@@ -1,7 +1,7 @@
 // Process groups that sum gradients and share states under a layout. Parameters outside experts are
-// replicated on dp cp ranks, those of experts on the tp cp dp / (etp ep) ranks with the same
-// experts. Among these, shard_ranks ranks share one copy of the states (ZeRO); the others hold
-// further copies. Sources: Megatron-LM core/distributed, expert_data_parallel; DeepSpeed
+// replicated on dp cp ranks, and parameters of experts on the tp cp dp / (etp ep) ranks with the
+// same experts. Among these, shard_ranks ranks share one copy of the states (ZeRO); all further
+// ranks hold further copies. Sources: Megatron-LM core/distributed, expert_data_parallel; DeepSpeed
 // utils/groups.py.
 #pragma once
 

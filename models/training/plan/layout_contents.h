@@ -19,8 +19,8 @@ LayoutContents contents_of(const TrainingPlan& training);
 PipelinePlan computation_of(const TrainingPlan& training, std::int64_t seq_len);
 
 // Returns the number of tensors that the optimizer of one rank gets, averaged over stages. If
-// experts are registered one by one, a rank has those of E / ep experts; if one tensor holds all
-// experts of a layer, it has a part of that tensor.
+// experts are registered one by one, a rank has the tensors of E / ep experts; if one tensor holds
+// all experts of a layer, it has a part of that tensor.
 double optimized_tensors(const ModelShape& shape, const parallel::ParallelLayout& layout);
 
 // Returns the work of one micro batch in a block of one rank. For a pyramid it is a block of the

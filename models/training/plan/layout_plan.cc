@@ -406,8 +406,8 @@ class LayoutWriter {
   const Parallelism& how_;
   parallel::RankGrid grid_;
   LayoutContents contents_;
-  std::vector<Owners> owners_;  // of parameters outside experts, and of experts
-  ProcessGroup replicas_;       // of parameters outside experts
+  std::vector<Owners> owners_;  // owners of parameters outside experts, and of experts
+  ProcessGroup replicas_;       // ranks with the same parameters outside experts
   ShardGroups shards_;
   double tensors_;  // number of tensors that unfused kernels are launched for
   double sliced_;   // parameters of the whole model

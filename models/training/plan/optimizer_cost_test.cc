@@ -152,7 +152,7 @@ Host host_of(const TrainingPlan& training, const std::string& kernel) {
 TEST_CASE("optimizer cost: optimizers that DeepSpeed does not flatten get every tensor") {
   struct Row {
     OptimizerType type;
-    double launches, waits;  // of the update
+    double launches, waits;  // launches and waits of the update
   };
   const double tensors = 398;
   for (const Row& row : {Row{OptimizerType::adafactor, 22 * tensors, 0},

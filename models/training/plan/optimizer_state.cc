@@ -128,8 +128,8 @@ void write(const char* name, Among among, Op op, const Calls& calls, const Updat
 }
 
 struct StatisticCalls {
-  Calls numbers, columns, gathered_parts;             // over the shards
-  Calls sliced_numbers, sliced_means, gathered_rows;  // over tensor-parallel ranks
+  Calls numbers, columns, gathered_parts;             // calls over the shards
+  Calls sliced_numbers, sliced_means, gathered_rows;  // calls over tensor-parallel ranks
 };
 
 void add_factored(const StateTensor& slice, TensorSplit split, int statistics,

@@ -40,8 +40,8 @@ TEST_CASE("optimizer states: GaLore projects in every step and decomposes in eve
 }
 
 TEST_CASE("optimizer states: GaLore refreshes between and at the exchanges of local steps") {
-  // Of the 50 refreshes at steps 1, 201, 401, ... of 10,000, those at a multiple of 9 (801, 2601,
-  // ...) also exchange. None is at a multiple of 16.
+  // There are 50 refreshes, at steps 1, 201, 401, ... of 10,000. Refreshes at a multiple of 9 (801,
+  // 2601, ...) also exchange. None is at a multiple of 16.
   struct Row {
     double every;
     std::int64_t exchanging, local;
@@ -154,8 +154,8 @@ TEST_CASE(
   const auto extras = [&](OptimizerType type, int shards) {
     return update_extras(type, StepKind::uniform, Kernels::deepspeed, bert, {1, shards, 1}, 2);
   };
-  // With 2 shards the rows of every matrix divide, with 7 those of none. Then gradient and square
-  // of all matrices are gathered in fp32, for CAME once more for its residual.
+  // With 2 shards the rows of every matrix divide, with 7 shards the rows of none. Then gradient
+  // and square of all matrices are gathered in fp32, for CAME once more for its residual.
   const double in_matrices = 334'897'152;  // all elements outside vectors
   CHECK(find(extras(OptimizerType::adafactor, 2), "all_gather gradients and squares") == nullptr);
   const UpdateExtras uneven = extras(OptimizerType::adafactor, 7);
@@ -318,7 +318,7 @@ TEST_CASE("optimizer states: GaLore decomposes whole gradients on every rank, ga
   };
   const UpdateExtras whole = refresh(1), divided = refresh(4);
   CHECK(whole.calls.empty());
-  double replicated = 0;  // of matrices that every tensor-parallel rank holds whole
+  double replicated = 0;  // FLOPs for matrices that every tensor-parallel rank holds whole
   for (const Tensor& tensor : bert.tensors)
     if (tensor.optimized && tensor.split == TensorSplit::replicated)
       replicated += galore_flops(state_tensor(bert, tensor), {});

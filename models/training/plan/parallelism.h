@@ -66,7 +66,7 @@ struct Parallelism {
   // Whether the inputs of blocks kept by full recomputation are divided over tp, and gathered
   // before it.
   bool partitions_activations = false;
-  MatrixFormat format = MatrixFormat::half;  // of the blocks' products
+  MatrixFormat format = MatrixFormat::half;  // format of the blocks' products
   AttentionKernel attention = AttentionKernel::flash2;
   bool fp8_attention = false;
   bool fp8_gates = false;  // whether inputs of gated activations are kept in fp8

@@ -79,9 +79,9 @@ struct PipelinePlan {
   // complete.
   double first_bucket = 1;
   std::vector<parallel::ChunkContent> chunks;  // by position
-  std::vector<Place> places;                   // of the first rank of each stage
-  BlockWork block;                             // of blocks without experts
-  std::optional<ExpertPlan> experts;           // of blocks with experts
+  std::vector<Place> places;                   // place of the first rank of each stage
+  BlockWork block;                             // work of blocks without experts
+  std::optional<ExpertPlan> experts;           // blocks with experts
   // Stages of an image pyramid, or an encoder and its decoder; the last one has `block`. Empty if
   // all blocks have the same shape.
   std::vector<BlocksAlike> stacks;
@@ -110,9 +110,9 @@ struct PipelinePlan {
   std::vector<Call> gradients_reduce;
   // Bytes read and written if a piece is quantized.
   Bytes weights_quantized, gradients_quantized;
-  std::optional<Call> outer_weights_gather;  // of embedding and head
+  std::optional<Call> outer_weights_gather;  // gather of embedding and head
   std::vector<Call> outer_gradients_reduce;
-  Duration shard_handling;  // host time for each such call
+  Duration shard_handling;  // host time for each call on a shard
   // Calls for the experts of a block, over the ranks that hold the same ones.
   std::optional<Call> expert_weights_gather, expert_gradients_scatter;
   int weight_pieces = 1, reduced_pieces = 1;

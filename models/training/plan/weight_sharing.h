@@ -29,8 +29,9 @@
 
 namespace lambcast {
 
-// Adds the calls to `plan`, if gradients or weights are sharded. `parameters` are those of one
-// rank, by chunk; `gradient_bytes` those of an element on the wire (gradient_reduction.h).
+// Adds the calls to `plan`, if gradients or weights are sharded. `parameters` are the parameters of
+// one rank, by chunk; `gradient_bytes` is the size of an element on the wire
+// (gradient_reduction.h).
 void share_weights(PipelinePlan& plan, const ModelShape& model, const Parallelism& how,
                    const std::vector<parallel::RankParameters>& parameters,
                    const std::vector<Owners>& owners, double gradient_bytes);

@@ -24,7 +24,7 @@ struct TippingCollective {
   Duration time;
   Tip tip{};
 
-  // Returns the largest change of its time near the switching point.
+  // Returns the largest change of the collective's time near the switching point.
   Duration moves() const;
 };
 

@@ -31,7 +31,7 @@ struct BlockKernels {
   Duration products(const std::vector<std::string_view>& names, Pass pass) const;
   Duration attention_core(Pass pass) const;
 
-  // The first and last products between which tensor parallelism's collectives lie. A parallel
+  // The first and last products around which tensor parallelism has its collectives. A parallel
   // block has one pair for both branches; the pair of an encoder's keys and values has no last
   // product.
   struct Pair {

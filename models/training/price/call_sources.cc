@@ -47,7 +47,7 @@ class Reader {
   }
 
   // Reads the latencies of the protocol in use. The last protocol in the list has names without a
-  // prefix and also stands for protocols that are not in the list.
+  // prefix, which are also used for protocols that are not in the list.
   void read_latency() const {
     if (library_.nvls && cost_.algorithm.starts_with("nvls")) {
       read(latencies_, prefix_ + "base", library_.nvls->base);
@@ -106,8 +106,8 @@ class Reader {
     return cost_.traffic.network_sent_per_node / (nic * nics_in_use(cluster_, gpus));
   }
 
-  // Returns the time of the NICs that also depends on `gpu_nic`: all of it unless the way from a
-  // GPU to its NICs is at least twice as fast as those NICs.
+  // Returns the part of the NICs' time that also depends on `gpu_nic`: all of it unless the path
+  // from a GPU to its NICs is at least twice as fast as these NICs.
   Duration gpu_ways() const {
     const double nics_each = static_cast<double>(cluster_.nics) / cluster_.gpus_per_node;
     const Bandwidth own = cluster_.nic_bandwidth.value * std::max(1.0, nics_each);

@@ -53,7 +53,8 @@ TEST_CASE("collective costs: thousands of clusters come and go, each with its ow
   CHECK(at(1) == second);
 }
 
-// Schedules are laid out once for all rates. A price must not depend on those found before.
+// Schedules are laid out once for all rates. A price must not depend on rates that were priced
+// before.
 TEST_CASE("collective costs: a price is independent of rates that were priced before") {
   int compared = 0;
   for (const char* preset : {"meta-h100-roce", "gcp-a3-mega", "perlmutter-a100", "selene-a100"}) {

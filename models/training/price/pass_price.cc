@@ -422,7 +422,7 @@ class PipelinePricer {
   double unpaired_;  // share of passes that overlap no pass of the other direction
   std::vector<BlockKinds> kinds_;
   Wire wire_;
-  std::vector<CallsMade> calls_;  // of the chunk being priced
+  std::vector<CallsMade> calls_;  // calls of the chunk being priced
   ChunkReads reads_;
   std::int64_t repeats_ = 1;  // number of blocks for which the block being priced stands
   bool calibrated_ = true, covered_ = true;

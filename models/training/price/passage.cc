@@ -11,7 +11,7 @@
 namespace lambcast {
 namespace {
 
-// Whether kernels can be priced by shape. Those of a ViT's image patches cannot
+// Whether kernels can be priced by shape. The kernels of a ViT's image patches cannot
 // (models/device/image_time.h).
 bool has_kernels(const ModelShape& model, const Device& device) {
   return device.rates && model.hidden > 0 && model.ffn > 0 &&
@@ -23,8 +23,8 @@ bool has_convolution_kernels(const TrainingPlan& training) {
   return training.device->rates && !training.model->convolutions.empty();
 }
 
-// Returns the program whose times the forecast uses: that of the cluster's figures, or, for a net
-// of convolutions, the program named by the user.
+// Returns the program whose times the forecast uses: the program of the cluster's figures, or, for
+// a net of convolutions, the program named by the user.
 std::string implementation_of(const TrainingPlan& training) {
   const bool named = !steps_as_deepspeed(training.framework);
   return has_convolution_kernels(training) && named ? std::string(name_of(training.framework))

@@ -99,7 +99,7 @@ class Pricer {
   }
 
   // Notes the sources of experts' times. `shared`: experts are distributed over ranks, so that the
-  // fullest rank counts.
+  // rank with the most rows determines the time.
   void note_experts(const ExpertUse& use, bool shared) const {
     if (shared || use.capacity_factor > 0) note("expert_imbalance", use.imbalance.provenance);
     note("grouped_products",

@@ -42,7 +42,7 @@ StepMetrics account(const StepPlan& plan, const std::vector<Price>& prices,
   StepMetrics metrics;
   metrics.coverage = 1;
   metrics.basis = Basis::this_machine;
-  Duration bubbles;  // of all stages
+  Duration bubbles;  // sum over all stages
   const double classes = plan.rank_classes;
   const auto mean = [&](Duration sum) { return classes == 1 ? sum : sum.scaled(1 / classes); };
   for (std::size_t i = 0; i < plan.ops.size(); ++i) {

@@ -25,7 +25,7 @@ TEST_CASE("error_source: the ratio of a run to itself is certain") {
   CHECK(same.low == 1);
   CHECK(same.high == 1);
   CHECK(same.shares.empty());
-  // On another machine the errors are independent, and those of both runs add up.
+  // On another machine the errors are independent, and the errors of both runs add up.
   const RatioInterval apart = ratio_of(run.time, run.time, ErrorSources());
   CHECK(apart.low < 1);
   CHECK(apart.high > 1);

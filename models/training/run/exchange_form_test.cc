@@ -91,8 +91,8 @@ TEST_CASE("exchange form: every node has a leader for each sibling group") {
   CHECK(node_leaders({4, 4}).ranks == 1);
 }
 
-// A leader exchanges with 7 others what a rank in the flat form exchanges with 31, and only leaders
-// use the NICs: 2 7/8 (K + 4 bytes of scales for each 2,048) bytes of int8 per node.
+// A leader exchanges with 7 others the bytes that a rank in the flat form exchanges with 31, and
+// only leaders use the NICs: 2 7/8 (K + 4 bytes of scales for each 2,048) bytes of int8 per node.
 TEST_CASE("exchange form: on two levels only the leaders' messages pass a NIC") {
   const auto all = static_cast<std::size_t>(parameters(load_model("bert-large")));
   const auto of_node = [](const char* exchange) {
@@ -131,7 +131,7 @@ TEST_CASE(
   CHECK(std::get<Call>(parts[2].work).op == Op::all_to_all);
   CHECK(std::get<Call>(parts[4].work).op == Op::all_gather);
   CHECK(gradient_exchange(in_form("int8"), averaged_gradients(training)).size() == 7);
-  // Leaders keep the error feedback of gradients; that of sums is divided over them.
+  // Leaders keep the error feedback of gradients; the error feedback of sums is divided over them.
   const TrainingPlan owed = in_form("int8:owed / two-level");
   CHECK(exchange_state_bytes(owed, averaged_gradients(owed)) == Approx((4 + 4. / 8) * all));
   // With one node there are no peers; with one GPU per node all ranks are leaders.

@@ -31,7 +31,7 @@ struct StandIn {
 struct Execution {
   TaskGraph graph;  // one task for each operation, with the same number
   Timeline timeline;
-  Interval interval;  // of the step
+  Interval interval;  // interval of the step
   // Programs on a shared network or shared NICs; empty if nothing is shared.
   std::vector<std::shared_ptr<const CommProgram>> programs;
   // Additional wait of each segment of passes beyond its price, because passes of other stages are

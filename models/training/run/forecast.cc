@@ -65,7 +65,7 @@ constexpr auto figures_of_parts = [] {
   return all;
 }();
 
-// Adds `step`, multiplied by the number of steps that `like` stands for, to the sums of its kind.
+// Adds `step`, multiplied by the number of steps of `like`, to the sums of its kind.
 void add_step(StepForecast& sum, const StepMetrics& step, const TrainingPlan& training,
               const DistinctStep& like) {
   const auto steps = static_cast<double>(like.steps);

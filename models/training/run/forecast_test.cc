@@ -106,8 +106,8 @@ TEST_CASE("forecast: less warm-up saves time if compression pays") {
   }
 }
 
-// A step of a curriculum equals that of a run with its sequence length, under every layout. A step
-// of a batch ramp equals that of a run with its batch.
+// A step of a curriculum equals the step of a run with its sequence length, under every layout. A
+// step of a batch ramp equals the step of a run with its batch.
 TEST_CASE(
     "forecast: steps of a curriculum and a ramp are those of runs of their own, every layout") {
   Curriculum curriculum;

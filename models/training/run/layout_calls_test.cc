@@ -29,8 +29,8 @@ TEST_CASE("layout step: gradients that sequence parallelism leaves partial are s
   CHECK(std::get<Call>(norms->work).bytes.value() == 4 * whole);
 }
 
-// Ranks with pieces of a tensor sum its statistics: the ranks of a tensor group, and those of a
-// shard if states are sharded.
+// Ranks with pieces of a tensor sum its statistics: the ranks of a tensor group, and with sharded
+// states also the ranks of a shard group.
 TEST_CASE("layout step: statistics of tensors are summed over the ranks that divide a tensor") {
   const auto groups = [](Sharding sharding) {
     TrainingPlan training = layout_training({.tp = 5, .dp = 4, .sharding = sharding});

@@ -114,8 +114,8 @@ TEST_CASE("step interval: communication and compute add as squares; compression 
         CHECK(step.step_time_low > Duration());
         CHECK(step.step_time_low < step.step_time);
         CHECK(step.step_time < step.step_time_high);
-        // The interval is no wider than that of the less certain part for the whole step. That part
-        // is communication, nearly all of it in large messages.
+        // The interval is no wider than the interval of the less certain part would be for the
+        // whole step. This part is communication, nearly all of it in large messages.
         const Duration second = Duration::seconds(1);
         const auto large =
             uncalibrated_interval(Bytes(1 << 30), 16, NicRate::effective, Typical::none, second);

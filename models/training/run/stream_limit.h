@@ -23,7 +23,7 @@ namespace lambcast {
 struct Cluster;
 
 struct StreamLimit {
-  Bandwidth carried;  // by all streams
+  Bandwidth carried;  // rate of all streams together
   Bandwidth nic;      // NIC bandwidth above which a faster NIC carries no more
 };
 
