@@ -1,7 +1,7 @@
 // GPU memory traffic of DeepSpeed's own optimizers: each tensor operation of a step reads its
 // distinct operands and writes its result entirely. A dispatch mode counted the real steps (0.14.4;
 // the files of 0.15.4 to 0.19.5 are the same). Listed operations come from the source, and their
-// sum equals that count. The kernels of this library are compared with these.
+// sum equals that count. The kernels of this library are compared with these bytes.
 //
 // With weight decay and without a mask. Bytes per element of fp32 state.
 //

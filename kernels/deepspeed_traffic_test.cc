@@ -13,7 +13,7 @@ TEST_CASE("the operations in DeepSpeed's source add up to the count of a dispatc
   // and moves the weights.
   CHECK(deepspeed_zero_one_synchronisation_bytes >
         bytes_per_element(deepspeed_zero_one_onebit_round()) + 20 + 20 + 28 + 20 + 40);
-  // 188 were counted at 8 ranks, including padding and the small chunks' scales.
+  // 188 bytes were counted at 8 ranks, including padding and the small chunks' scales.
   CHECK(deepspeed_exchange_bytes_per_element(8) == Approx(188).epsilon(0.02));
 }
 

@@ -79,7 +79,7 @@ TEST_CASE("compression of more than 2^31 elements", "[large]") {
   const float scale = worker_scale.to_host()[0];
   CHECK(scale == Approx(std::sqrt(square_sum(one) / double(elements))).epsilon(1e-6));
 
-  // One rank serves the whole buffer; its error feedback takes the place of the input.
+  // One rank serves the whole buffer; its error feedback uses the memory of the input.
   require(cudaMemset(x.data(), 0, 4 * layout.padded), "cudaMemset");
   ServerPhase server;
   server.received = signs.data();

@@ -15,7 +15,7 @@ struct GaloreConstants {
   float lr, back, decay;
 };
 
-// Directions are on the shorter side.
+// Whether the basis is on the right: directions are on the shorter side.
 __host__ __device__ bool right_sided(const GaloreTensor& a) {
   return a.shape.rows >= a.shape.columns;
 }

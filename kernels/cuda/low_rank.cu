@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(threads) project_kernel(LowRank a) {
   }
 }
 
-// Writes entries first, first + 1, ... of a row of P, which are one quad if the rank is 4.
+// Load and store entries first, first + 1, ... of a row of P, which are one quad if the rank is 4.
 template <bool quads>
 __device__ Quad load_entries(const float* row, int first, int rank) {
   if constexpr (quads) {

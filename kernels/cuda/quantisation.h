@@ -36,7 +36,7 @@ struct Quantise {
   // zero. To load errors, copy them here and set the scale to 0.
   float* owed = nullptr;
   std::size_t elements = 0;
-  // Its block is 0, or a multiple of 8 up to largest_scale_block, else cudaErrorInvalidValue.
+  // The block is 0, or a multiple of 8 up to largest_scale_block, else cudaErrorInvalidValue.
   Quantiser quantiser;
   std::uint8_t* payload = nullptr;
   float* scales = nullptr;

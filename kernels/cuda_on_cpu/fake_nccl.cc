@@ -73,7 +73,7 @@ void reduce(const Call& to_call, const std::vector<Call>& calls, std::size_t beg
   deliver(to_call, to_call.to, reinterpret_cast<const char*>(result.data()), to_call.bytes());
 }
 
-// The same in 16 bits: every partial sum and the mean are rounded.
+// Works as reduce(), in 16 bits: every partial sum and the mean are rounded.
 void reduce_half(const Call& to_call, const std::vector<Call>& calls, std::size_t begin) {
   using reference::from_half, reference::to_half;
   const auto format =

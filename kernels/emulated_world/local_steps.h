@@ -29,8 +29,8 @@ namespace lambcast::emulated {
 //   sgd       p -= lr (g + weight_decay p)
 //   momentum  m = beta1 m + g + weight_decay p;   p -= lr m
 // With neighbours the second is DmSGD. If ranks have different data, its replicas converge away
-// from the optimum, the farther the closer beta1 is to 1. DecentLaM avoids this: its momentum is
-// that of the change by SGD with neighbours, (p - average of p - lr (g + weight_decay p)) / lr.
+// from the optimum, the farther the closer beta1 is to 1. DecentLaM avoids this: its momentum sums
+// the change by SGD with neighbours, (p - average of p - lr (g + weight_decay p)) / lr.
 enum class Inner { sgd, momentum, decentlam, adam };
 
 struct LocalSteps {

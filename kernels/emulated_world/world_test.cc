@@ -29,8 +29,8 @@ TEST_CASE("clipping by the local norm scales ranks differently, by the shared no
 }
 
 TEST_CASE("releases with wrong loss scaling give the optimizer gradients of the wrong size") {
-  // Four accumulation steps, loss scale 1024. 0.16.0 to 0.18.2: 4 times too large when the engine's
-  // all-reduce is off. From 0.18.3 on: 1024 times too small in both stages.
+  // Four accumulation steps, loss scale 1024. Releases 0.16.0 to 0.18.2: gradients are 4 times too
+  // large if the engine's all-reduce is off. From 0.18.3 on: 1024 times too small in both stages.
   World world = world_of(iris::network(), 2);
   world.accumulation_steps = 4;
   world.loss_scale = 1024;

@@ -42,7 +42,7 @@ void on_each(std::span<const Rank> ranks, Enqueue enqueue) {
   }
 }
 
-// The same within one NCCL group.
+// Works as on_each(), within one NCCL group.
 template <typename Rank, typename Enqueue>
 void in_group(const NcclApi& nccl, std::span<const Rank> ranks, Enqueue enqueue) {
   Group group(nccl);

@@ -49,7 +49,7 @@ struct Adafactor {
   void take(int round, const View& x, State& state, const Sums& total, int step) const;
   void apply(const View& x, State& state, int step) const;
 
-  // Returns the decay of the second moment in a step; the learning rate follows.
+  // Return the decay of the second moment, and the learning rate, in a step.
   double beta(int step) const;
   double rate(double weight_rms, int step) const;
 };

@@ -30,7 +30,7 @@ class BitWriter {
   std::size_t at_ = 0;
 };
 
-// Reads such bits again, from after a header of `floats` floats.
+// Reads the bits that BitWriter wrote, after a header of `floats` floats.
 class BitReader {
  public:
   BitReader(const ChunkMessage& bytes, std::size_t floats)

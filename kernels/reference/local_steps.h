@@ -5,8 +5,8 @@
 //
 //   d = a - mean;   u = momentum u + d;   a = a - lr (nesterov ? d + momentum u : u)
 //
-// With lr 1 and momentum 0 this is the mean itself: local SGD. And the average with neighbours,
-// with weights that add up to 1.
+// With lr 1 and momentum 0 this is the mean itself: local SGD. The average with neighbours is a
+// weighted sum with weights that add up to 1.
 //
 // Sources: local SGD arXiv:1805.09767; DiLoCo arXiv:2311.08105, algorithm 1 (outer lr 0.7, Nesterov
 // momentum 0.9).
