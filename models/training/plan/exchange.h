@@ -105,8 +105,8 @@ std::int64_t steps_per_exchange(const Exchange& exchange);
 // Largest H of a published study: DiLoCo (arXiv:2311.08105) trains with H from 50 to 2,000 steps.
 inline constexpr std::int64_t most_published_steps = 2000;
 // Returns how seldom ranks exchange in a run of `steps` steps, as the end of a sentence: fewer than
-// ten times, or less often than in any published study. The run then hardly trains as its baseline.
-// Empty if they exchange often enough.
+// ten times, or less often than in any published study. The run is then hardly comparable with its
+// baseline. Empty if they exchange often enough.
 std::string seldom_meets(const Exchange& exchange, std::int64_t steps);
 
 // Returns the number of ranks that all_reduce their gradients in every step, also in steps without

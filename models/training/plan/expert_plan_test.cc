@@ -82,7 +82,8 @@ TEST_CASE("experts: tokens sent once go to as many ranks as own their experts") 
   const ExpertUse once{.dispatch = Dispatch::deduplicated};
   CHECK(plan_of({.use = once}).inside->bytes.value() ==
         Approx(token_bytes * owners_met(128, 8, 8)));
-  // With four nodes: once to each node, and from there to each rank; the slower part counts.
+  // With four nodes, a token is sent once to each node, and from there to each rank. The slower
+  // part counts.
   const ExpertPlan far = plan_of({.ep = 32, .dp = 32, .use = once});
   CHECK(far.at_once);
   CHECK(far.between->group == ProcessGroup{4, 1, 1, 1, 8});

@@ -9,18 +9,18 @@
 //   torchtitan  tp-cp-ep-dp-pp  fp32          yes         (FSDP)         none      overlapped
 //   colossalai  tp-cp-ep-pp-dp  as weights    yes         exposed        none      exposed
 //
-// nemo is Megatron's. paddle is PaddleNLP, whose hybrid parallelism (fleet) follows Megatron-LM's.
-// Its options that hide communication are off by default: gradients, 16-bit as the weights, are
-// reduced when the passes are done, at stage 2 after each piece of each backward pass, and
-// collectives of tensor parallelism and sends of pipelines, in parts, are exposed.
-// jax is torchtitan's in cost: MaxText keeps weights in fp32, sharded and cast for use (GSPMD),
-// multiplies queries, keys, values and both halves of a gated feed-forward apart, and XLA fuses
-// what lies between products.
-// nvidia stands for the recipes of NVIDIA DeepLearningExamples, whose steps are DeepSpeed's without
-// any division of the model. tensorflow (Horovod), bagua and other are data parallel as pytorch
-// is; how other divides a model is Megatron's. With several micro batches tensorflow reduces their
-// sums, in Horovod's fusion buffers of 64 MiB, after the last backward pass, and it updates weights
-// operation by operation.
+// nemo has Megatron's values. paddle is PaddleNLP, whose hybrid parallelism (fleet) follows
+// Megatron-LM's. Its options that hide communication are off by default: 16-bit gradients are
+// reduced after the passes (at stage 2 after each piece of each backward pass), and collectives of
+// tensor parallelism and sends of pipelines, in parts, are exposed.
+//
+// jax has torchtitan's costs: MaxText keeps weights in fp32, sharded and cast for use (GSPMD), has
+// separate products for queries, keys, values and both halves of a gated feed-forward, and XLA
+// fuses the operations between products. nvidia is the recipes of NVIDIA DeepLearningExamples,
+// which have DeepSpeed's steps without any division of the model. tensorflow (Horovod), bagua and
+// other are data parallel as pytorch is; other can also divide a model, as Megatron does. With
+// several micro batches tensorflow reduces their sums, in Horovod's fusion buffers of 64 MiB, after
+// the last backward pass, and it updates weights operation by operation.
 //
 // pytorch is its DistributedDataParallel around plain modules, with torch.autocast if precision is
 // 16 bits. Gradients are in fp32, in buckets of 25 MB that overlap the backward pass. It supports
@@ -138,8 +138,8 @@ struct Framework {
   double reuse_elements = 0;
   // Two flat gradient buckets are held in addition to the gradient sums.
   bool flat_buckets = false;
-  // With sums in fp32, they are held in addition to a micro batch's 16-bit gradients; otherwise an
-  // fp32 copy is made for the update.
+  // Whether fp32 sums are held in addition to a micro batch's 16-bit gradients, and whether the
+  // update makes an fp32 copy of 16-bit gradients.
   bool sums_beside = false, copies_gradients = false;
   double least_bucket = 0;  // elements of a bucket: max(least_bucket, bucket_per_rank d)
   double bucket_per_rank = 0;

@@ -69,7 +69,7 @@ TEST_CASE("gradient reduction: bytes moved per element around its collective") {
     return std::pair(reduction.fill_bytes, reduction.scale_bytes);
   };
   const double held = 2, share = 1. / 8;
-  // Copied into the flat buffer and divided; then copied out of it.
+  // Gradients are copied into the flat buffer and divided, then copied out of it.
   CHECK(moved() == std::pair(2 * held, 4 * held));
   recipe.zero.stage = 2;
   // Averaged and flattened; an eighth is moved to the shard and back.

@@ -89,7 +89,7 @@ class LayoutWriter {
 
   // --- operations ---
 
-  // A collective is placed at its stage; one of several stages, at the first of them.
+  // A collective is placed at its stage; a collective of several stages, at the first stage.
   enum class Among { stage, stages };
 
   OpId add(int stage, std::string name, Category part, Stream stream, Work work,

@@ -39,7 +39,7 @@ Passes wrapper_passes(Wrapper wrapper, OptimizerType type, Kernels kernels, cons
   // FP16_Optimizer: float(), sum() and a wait for each tensor; copies to fp32 and back; norms of
   // whole groups.
   if (wrapper == Wrapper::fp16) return {deepspeed_fp16_wrapper_bytes, 20, 4, 5, 1};
-  // The same with a norm for each tensor, and each tensor unscaled separately.
+  // FP16_UnfusedOptimizer: the same with a norm for each tensor, each unscaled separately.
   return {deepspeed_lamb_wrapper_bytes, 0, 9, 7, 1};
 }
 

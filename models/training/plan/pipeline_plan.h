@@ -96,8 +96,8 @@ struct PipelinePlan {
   int context_rounds = 0;              // c - 1 of a ring; 0: none
   // Exchanges over c: one of queries or of attention's output, and one of keys or of values.
   std::optional<Call> queries_exchange, keys_exchange;
-  // By position, except for the last: sends an activation to the next position and its gradient
-  // back, within the node, to another node, or (V-shaped schedules) on the same GPUs.
+  // Calls by position, except for the last one. Each sends an activation to the next position and
+  // its gradient back, within the node, to another node, or (V-shaped schedules) on the same GPUs.
   std::vector<Call> sends;
   std::optional<Call> sends_gather;  // over t, if each rank sent a part
 

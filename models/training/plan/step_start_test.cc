@@ -35,7 +35,7 @@ TEST_CASE("step start: gradients are cleared, matrices of blocks quantized once"
   how.format = MatrixFormat::nvfp4;
   CHECK(starts_with(training).at("quantize weights") == 3 * 700);
 
-  // Both precede the gather of the first weights, which the passes wait for.
+  // Both operations precede the gather of the first weights, which the passes wait for.
   const StepPlan plan = plan_layout_step(training, {StepKind::uniform, 1024, 1});
   REQUIRE(plan.ops.size() > 3);
   CHECK(plan.ops[0].name == "clear gradients");

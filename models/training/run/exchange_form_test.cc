@@ -373,7 +373,7 @@ TEST_CASE(
   CHECK(beside.exposed_comm < beside.gradient_comm);
   CHECK(after.exposed_comm == after.gradient_comm);
   CHECK(beside.compress + beside.decompress ==
-        Duration());  // their kernels are on the stream of communication
+        Duration());  // coding kernels run on the communication stream
   // Weights of neighbours are exchanged during both passes.
   const StepMetrics weights = step_in_form("neighbours:exponential / two-level / overlapped");
   CHECK(weights.exposed_comm < weights.gradient_comm);

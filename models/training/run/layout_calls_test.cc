@@ -410,7 +410,7 @@ TEST_CASE("layout step: buckets of gradients add up to all gradients, for any nu
 // Weights of the last step are gathered bucket by bucket; the passes begin after the first bucket.
 TEST_CASE("layout step: the first bucket of weights comes before the passes") {
   TrainingPlan training = layout_training({.dp = 4, .sharding = Sharding::optimizer});
-  training.parallelism->framework.least_bucket = 4e8;  // of 1.56e9
+  training.parallelism->framework.least_bucket = 4e8;  // the model has 1.56e9
   const StepPlan plan = plan_step(training, {StepKind::uniform, 1000, 1});
   std::vector<std::int64_t> times;
   std::vector<OpId> gathers;
