@@ -82,8 +82,8 @@ struct FloatCode {
 // divisor known before) if nothing under- or overflows. A power of two brings s into [2^-60, 2^60].
 // Then d, a multiple of 2^-23 ulp(x / s) s, is exact if |x / s| >= 2^-40. A smaller quotient is
 // coded as 0 in every format (e5m2 rounds at 2^-17, 8-bit states at 2^-23), for which it need not
-// be exact. The signs of d are chosen so that -0 stays -0. |x / s| is taken to be below 2^90, as it
-// is for every x that s is a scale of.
+// be exact. The signs of d are chosen so that -0 stays -0. |x / s| is assumed to be below 2^90,
+// which holds for every x in a block with scale s.
 struct Scale {
   float value, factor, divisor, inverse;
   bool divides;
