@@ -171,8 +171,9 @@ double host_bytes(const TrainingPlan& training, const RankParameters& parameters
   return (16 + (further ? 2 : 0)) * shard * std::min(how.layout.gpus_per_node, training.gpus);
 }
 
-// Communicators: tensor, data and model-parallel groups, one pair with each neighbour, the pair of
-// tied stages, and the world.
+// Returns the memory of the CUDA context and of the communicators: the world, the tensor, data and
+// context groups, and for a pipeline the model-parallel group, a pair with each of two neighbours,
+// and the pair of tied stages.
 double runtime_bytes(const parallel::ParallelLayout& layout) {
   int communicators = 1;
   if (layout.tp > 1) ++communicators;

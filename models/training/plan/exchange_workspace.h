@@ -17,6 +17,9 @@
 //   lossless:SHARE: gradients of b bytes   2 SHARE b K               the same
 //   others                                 none: weights are averaged in place
 //
+// In addition: 4 R w for powersgd:R:I, and in sharded exchanges the codes of the node's other
+// shares.
+//
 // Buffers of kernels/ are allocated once. PyTorch's allocator is assumed to find no free block of
 // that size among freed activations, so the buffers add to the activations. An exchange in buckets
 // would need less, but no framework that exchanges after the last backward pass does that.

@@ -15,10 +15,10 @@
 //                  HybridEP). With experts chosen evenly, the number of the g owners that a token
 //                  is sent to is g (1 - prod_{j < k} (E - E/g - j) / (E - j))
 //
-// Dropless exchanges carry exactly the chosen copies: all ranks wait for the fullest one, which has
-// `imbalance` times the mean. With a capacity factor c every exchange carries c times the even
-// share, full or not (DeepSpeed). If experts are divided over etp ranks, these ranks gather all
-// their rows before the products and scatter them after.
+// Dropless exchanges carry exactly the chosen copies: all ranks wait for the one with the most
+// copies, `imbalance` times the mean. With a capacity factor c every exchange carries c times the
+// even share, full or not (DeepSpeed). If experts are divided over etp ranks, these ranks gather
+// all their rows before the products and scatter them after.
 //
 // If each expert has its own kernels (several streams: Transformer Engine's GroupedLinear until
 // 2026, DeepSpeed's loop), the host starts them after it has waited for the token counts, so none

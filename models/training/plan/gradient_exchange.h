@@ -16,9 +16,9 @@
 //   int4+ef
 //   qgz           K/2 bytes all_to_all in the node, summed, then K/2g between nodes with g ranks
 //                 each; a rank is left with its share (ZeRO++, section 3.3); with int8 K and K/g
-//   loco          the same with error feedback on both levels, K and K/g elements: DeepSpeed's in
-//                 8 bits, widened and narrowed by separate kernels (coalesced_collectives.py,
-//                 all_to_all_loco_quant_reduce); the fused kernels' in fp32
+//   loco          the same with error feedback on both levels, K and K/g elements. DeepSpeed keeps
+//                 it in 8 bits, which separate kernels widen and narrow (coalesced_collectives.py,
+//                 all_to_all_loco_quant_reduce); the fused kernels keep it in fp32
 //   sdp4bit       as qgz, K bytes in the node and K/2g between nodes, a scale per 128 elements;
 //                 ranks gather the changes of weights in 4 bits (Jia et al. 2024,
 //                 arXiv:2410.15526; jindajia/SDP4Bit, scripts of speed)
@@ -55,7 +55,8 @@
 //   sharded       the ranks of a node scatter that sum, and each exchanges its share as above
 //                 (exchange_levels.h)
 //   overlapped    each bucket is exchanged when the backward pass has filled it, so that every
-//                 bucket has all latencies. Weights of neighbours are sent whole during both passes
+//                 bucket has the latencies of a whole exchange. Weights of neighbours are sent
+//                 whole during both passes
 //   every H       the change of weights is coded every H steps, between ranks or sites, and an
 //                 outer optimizer applies its average, as with local:H:R
 //

@@ -2,10 +2,10 @@
 // and are updated by its processors, which all ranks of a node share. After the last micro batch,
 // the following happen one after another:
 //
-//   gradients to the host   those of each micro batch in 16 bits, 2 bytes per element of the rank's
-//                           share; the sum of earlier ones is copied to the GPU and back with them.
-//                           At stages 1 and 2 the fp32 sum is copied at the end, and nothing else
-//                           if there is one micro batch
+//   gradients to the host   gradients of each micro batch in 16 bits, 2 bytes per element of the
+//                           rank's share; with them, the sum of earlier micro batches is copied to
+//                           the GPU and back. At stages 1 and 2 the fp32 sum is copied at the end,
+//                           and nothing else if there is one micro batch
 //   update                  bytes of host memory per element over node.host_memory: weight, moments
 //                           and gradient read 16; weight and moments written 12; the gradient
 //                           scaled in place 8; the new weight to 16 bits 6; at stage 3 the

@@ -1,12 +1,12 @@
 // Collectives of a micro batch with sharded gradients or weights (ZeRO stages 2 and 3, FSDP,
 // ZeRO++, hybrid shards). A block's gradients are reduced to the ranks that update them, and
-// weights are gathered before use; those of experts among the ranks that hold the same ones.
+// weights are gathered before use; for experts, among the ranks that hold the same experts.
 //
 //   gradients   reduce_scatter in the shard, all_reduce between its copies; DeepSpeed's stage 2:
 //               all_reduce, in buckets of blocks; quantized (qgZ): all_to_all of int4 in the node,
 //               then between nodes
 //   weights     all_gather, in 16 bits or int8 (qwZ); again before the backward pass, then within
-//               secondary_ranks (hpZ), except for the kept blocks. Small ones stay whole: one
+//               secondary_ranks (hpZ), except for the kept blocks. Small weights stay whole: one
 //               all_gather after each update
 //
 // Updated weights of ranks that share optimizer states (stages 1 and 2) are gathered after the

@@ -16,9 +16,9 @@
 // cancels), collectives on descriptions that differ at most in the rate of their NICs. Other
 // sources change each run separately.
 //
-// It is unknown whether the errors of two collectives of one library are equal. They are taken as
-// independent, which makes intervals of ratios too wide if they are equal. A run's own interval
-// takes them as one error (step.h).
+// It is unknown whether the errors of two collectives of one library are equal. They are assumed
+// independent, which makes intervals of ratios too wide if they are equal. The interval of a single
+// run assumes that they are one error (interval.h).
 #pragma once
 
 #include <array>
