@@ -30,7 +30,7 @@ class Workbench {
   std::vector<Entry> entries() const;
 
   // Sets the state on which every call is timed: weights, momentum, gradient and error around zero;
-  // the variance (and u, which shares its memory) above zero; signs of both kinds.
+  // the variance, and u, which is used as a second variance, above zero; signs of both kinds.
   cudaError_t refill(cudaStream_t stream) const;
 
   // Returns the squared norms of the buffers, by name. A norm that is not finite shows an infinity
