@@ -53,8 +53,8 @@ std::pair<double, double> ends_of(const StepMetrics& step) {
 
 TEST_CASE("step interval: with one GPU it is that of its computation") {
   TrainingPlan alone = training_of({OptimizerType::lamb, 1, "perlmutter-a100"});
-  // The interval contains forward and backward passes with half-width `width`, and the optimizer
-  // with the error of its bytes.
+  // At either end, forward and backward passes are off by `width`, and the optimizer by the error
+  // of its bytes.
   const auto check_ends = [&](const StepMetrics& step, double width) {
     const double compute = step.forward.s() + step.backward.s();
     CHECK(step.step_time_high.s() - step.step_time.s() ==
