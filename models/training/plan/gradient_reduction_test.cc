@@ -72,7 +72,7 @@ TEST_CASE("gradient reduction: bytes moved per element around its collective") {
   // Gradients are copied into the flat buffer and divided, then copied out of it.
   CHECK(moved() == std::pair(2 * held, 4 * held));
   recipe.zero.stage = 2;
-  // Averaged and flattened; an eighth is moved to the shard and back.
+  // Gradients are averaged and flattened; an eighth is moved to the shard and back.
   CHECK(moved() == std::pair(2 * held, 2 * held + 2 * held + 4 * held * share));
   recipe.zero.reduce_scatter = false;
   const double plain = 2 * held + 2 * held * share;

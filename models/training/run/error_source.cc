@@ -75,7 +75,7 @@ bool alike_but_for_nics(const Cluster& a, const Cluster& b) {
   other.nic_nominal = a.nic_nominal;
   other.nic_bandwidth = a.nic_bandwidth;
   other.nic_limit = a.nic_limit;
-  // The share of the NIC's rate that a library reaches; it depends on the description.
+  // Ignores the share of the NIC's rate that a library reaches, which depends on the description.
   other.nccl.nic_efficiency = a.nccl.nic_efficiency;
   other.mpi.nic_efficiency = a.mpi.nic_efficiency;
   return same_communication(a, other);

@@ -203,8 +203,8 @@ TEST_CASE("step: unrolling every rank, round and micro step gives the same time 
   struct Shape {
     int gpus, gpus_per_node;
   };
-  // One node; three nodes; two nodes, one of them not full (4 + 1 ranks); three nodes with one GPU;
-  // and a single rank.
+  // One node; three nodes; two nodes, one of them not full (4 + 1 ranks); three nodes with one GPU,
+  // and with two GPUs; and a single rank.
   for (const Shape shape : {Shape{4, 4}, {12, 4}, {5, 4}, {3, 1}, {6, 2}, {1, 1}}) {
     for (const char* cluster : {"paper-eth40-v100", "blog-qdr40-v100"}) {
       for (const OptimizerType type : all_types) {
