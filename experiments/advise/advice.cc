@@ -25,17 +25,17 @@ WhatIf with(WhatIf what_if, const BackendTraits& backend) {
   return what_if;
 }
 
-// A question whose 1-bit optimizer is set. 1-bit optimizers reject ZeRO, so a run with ZeRO is
-// compared with compression without ZeRO. An optimizer without a 1-bit form is compared with the
-// 1-bit form of another optimizer.
+// A question with a 1-bit optimizer. 1-bit optimizers reject ZeRO, so a run with ZeRO is compared
+// with compression without ZeRO. An optimizer without a 1-bit form is compared with the 1-bit form
+// of another optimizer.
 struct Asked {
   WhatIf what_if;
-  std::optional<WhatIf> own;  // set if the plain run is not the baseline of the 1-bit optimizer
+  std::optional<WhatIf> own;  // question of the plain run, if that is not the 1-bit baseline
   bool warmup_assumed = false;
 };
 
-// Returns whether the 1-bit form is that of another optimizer. AdamW's is Adam's own, which decays
-// weights in the same way.
+// Returns whether the 1-bit form is that of another optimizer. AdamW has the 1-bit form of Adam,
+// which decays weights in the same way.
 bool is_of_another_family(OptimizerType type) {
   return model_of(baseline_of(onebit_of(type))).label != model_of(baseline_of(type)).label;
 }
@@ -130,8 +130,8 @@ Forecast forecast_against(const std::optional<OwnRun>& own, const TrainingPlan& 
   return of;
 }
 
-// Moves the simplest backend that may be as fast as the fastest one to the front: the first in the
-// order of backend_traits(), if the interval of the ratio of their run times reaches 1.
+// Moves the recommended backend to the front: the first in the order of backend_traits() that may
+// be as fast as the fastest, since the interval of the ratio of their run times includes 1.
 void put_simplest_first(std::vector<BackendAdvice>& backends, Catalog& catalog) {
   const auto training_of = [&](const BackendAdvice& of) {
     return resolve(of.asked, catalog).training;
@@ -160,8 +160,8 @@ PlainStep plain_step(const OwnRun& own, const Answer& answer, CollectiveCosts& c
           *plain.run.speedup, ratio_of(plain.time, answer.forecast().time), plain.memory.fits};
 }
 
-// Returns the answer with all backends that run, the recommended one first and in full. Throws the
-// first refusal if none runs.
+// Returns the answer with all backends that can run, the recommended one first. Throws the error of
+// the first backend if none can run.
 Answer answer_to(const WhatIf& asked, const std::optional<OwnRun>& own, Catalog& catalog,
                  CollectiveCosts& costs) {
   Answer answer;
@@ -254,7 +254,7 @@ WithoutZero without_zero(const OwnRun& own, Catalog& catalog, CollectiveCosts& c
   return {of.run.time_s, *of.run.speedup, of.memory.peak, of.memory.fits};
 }
 
-// Returns a note on the effect of the change of optimizer alone, which is not due to compression.
+// Returns a note on the effect of the other optimizer itself, which is not due to compression.
 Finding of_another_family(const Advice& advice, const OwnRun& own, CollectiveCosts& costs) {
   const TrainingPlan kin = plain_run(advice.answer.scenario.training);
   const RunForecast run = forecast_against(own, kin, costs).run;
@@ -275,8 +275,9 @@ ExchangeAdvice row_of(const Answer& answer) {
   return row;
 }
 
-// Returns the row of a 1-bit optimizer in two levels, by shares of a node's sum. Absent if a node
-// has one GPU, or the answer has a form of its own or states that ranks share.
+// Returns the row of a 1-bit optimizer with a sharded exchange: each rank exchanges its share of
+// its node's sum. Absent on one node or with one GPU per node, and with a layout, ZeRO or an
+// exchange that the user set.
 std::optional<ExchangeAdvice> row_in_levels(const Answer& answer, Catalog& catalog,
                                             CollectiveCosts& costs) {
   const TrainingPlan& own = answer.scenario.training;
@@ -290,8 +291,8 @@ std::optional<ExchangeAdvice> row_in_levels(const Answer& answer, Catalog& catal
                          fastest_of_use(asked, catalog, costs), catalog, costs);
 }
 
-// Drops notes that do not affect the advice. Both runs skip the same few steps, and the release of
-// DeepSpeed matters only if its 1-bit optimizers may pay.
+// Drops notes that do not affect the advice: the one on skipped steps, which both runs have alike,
+// and the one on the release of DeepSpeed unless its 1-bit optimizers may pay.
 void drop_idle_notes(const Answer& answer, std::vector<Finding>& findings) {
   const Verdict verdict = answer.verdict();
   const bool of_use = verdict == Verdict::yes || verdict == Verdict::cannot_tell;
@@ -313,7 +314,7 @@ Advice advise(const WhatIf& what_if, Catalog& catalog) {
   const auto [asked, asked_own, warmup_assumed] = compressed(in_one_precision, catalog);
   CollectiveCosts costs;
   const auto own = asked_own ? std::optional(own_run(*asked_own, catalog, costs)) : std::nullopt;
-  std::optional<OwnRun> own_fused;  // set to compare fused kernels with fused kernels
+  std::optional<OwnRun> own_fused;  // plain run with fused kernels, for the fused answer
   Advice advice;
   advice.warmup_assumed = warmup_assumed;
   advice.answer = answer_to(asked, own, catalog, costs);

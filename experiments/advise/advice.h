@@ -53,12 +53,13 @@ struct BackendAdvice {
 };
 
 // NIC bandwidth at which the run takes equally long with and without compression. `low`, `high`:
-// bandwidths at which that end of the speed-up is 1. Absent: not between 100 Mbit/s and 10 Tbit/s.
+// bandwidths at which the low or the high end of the speed-up's interval is 1. Each is absent if it
+// is not between 100 Mbit/s and 10 Tbit/s.
 struct BreakEven {
   std::optional<Bandwidth> at, low, high;
   bool pays_above = false;             // else compression pays below
   bool pays_at_any_bandwidth = false;  // meaningful only if a search found no break-even
-  // Same as above, for each end of the speed-up's interval.
+  // The same two flags for the low and the high end of the speed-up's interval.
   bool low_pays_above = false, low_pays_at_any = false, high_pays_at_any = false;
   // NIC bandwidth above which NCCL's TCP streams limit the plain run (stream_limit.h).
   std::optional<Bandwidth> streams;
@@ -66,8 +67,8 @@ struct BreakEven {
   std::optional<Bandwidth> gpu_way;
 };
 
-// The plain run that differs from the compressed one in compression alone. Set if the question is
-// about another plain run: one with ZeRO, or an optimizer that has no 1-bit form.
+// The plain run that differs from the compressed one only in compression. Set if the question is
+// about another plain run: one with ZeRO, or with an optimizer that has no 1-bit form.
 struct PlainStep {
   std::string name;           // "adam without ZeRO"
   RatioInterval speedup;      // relative to the plain run of the question
@@ -82,8 +83,8 @@ struct Answer {
   // The recommended backend comes first, then the others, fastest first. The recommended one is the
   // simplest that may be the fastest.
   std::vector<BackendAdvice> backends;
-  // Backends that cannot run it, by reason: "DeepSpeed's mpi backend exchanges over all ranks,
-  // ...".
+  // Backends that cannot run the question, by reason: "DeepSpeed's mpi backend exchanges over all
+  // ranks, ...".
   std::map<std::string, std::vector<std::string>> refused;
   PartTimes change;  // change of the mean step relative to the plain optimizer (negative: shorter)
   double compressed_share = 0;          // share of the steps that compress, silent steps included
@@ -92,7 +93,7 @@ struct Answer {
   std::optional<double> cost_usd;
   std::optional<PlainStep> plain;  // if the question is about another plain run
 
-  // Returns the verdict on compression alone, without the gain of any other change.
+  // Returns the verdict on compression only, without the gain of any other change.
   Verdict verdict() const;
   bool plain_gains() const { return plain && plain->fits && plain->speedup.value > 1; }
   const RatioInterval& merit() const { return plain_gains() ? plain->compression : speedup(); }

@@ -53,7 +53,7 @@ bool counts(const AdviceList& list, const AdvicePoint& point) {
   return warm_up_at(point) == WarmUp::usual || points_with(list, WarmUp::usual) == 0;
 }
 
-// Returns the verdict, or the reason if the row does not count.
+// Returns the verdict of a point, or why the point does not count.
 std::string verdict_cell(const AdviceList& list, const AdvicePoint& point) {
   if (counts(list, point)) return verdict_of(point, false);
   return warm_up_at(point) == WarmUp::none ? "no warm-up" : "long warm-up";

@@ -23,8 +23,8 @@ struct AdviceList {
   std::optional<std::int64_t> common_steps;  // the length of every run (common_length.h)
 };
 
-// Returns the advice for every combination of the axes, the last one fastest. Throws Error (usage)
-// for a value that is invalid in every combination.
+// Returns the advice for every combination of the axes; the last axis changes fastest. Throws Error
+// (usage) for a value that is invalid in every combination.
 AdviceList advise_all(const WhatIf& what_if, const std::vector<Axis>& axes, Catalog& catalog);
 
 // Formats the list as text with a table, as a JSON object with the advice of each point, and as CSV

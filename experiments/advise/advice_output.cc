@@ -31,8 +31,8 @@ std::optional<PartGroup> losing_part(const PartTimes& change) {
   return change[worst] > 0 ? std::optional(worst) : std::nullopt;
 }
 
-// Names the part that decides, as far as the verdict allows: no part decides if the run stays the
-// same. `all` is the change of the step in microseconds.
+// Names the part of a step that decides the verdict. No part decides if the run stays the same.
+// `all` is the change of the step in microseconds.
 std::string conclusion(const Answer& answer, double all) {
   const bool is_of_verdict = !answer.plain_gains();
   if (is_of_verdict && answer.verdict() == Verdict::hardly)
@@ -117,7 +117,8 @@ std::string coding_cell(const std::optional<double>& us) {
   return us ? fmt::format("{:.1f}", *us * 1e-3) : "passes";
 }
 
-// Returns the displayed name of an exchange; --exchange accepts the name in both forms.
+// Returns the displayed name of an exchange, in which "+ef" marks error feedback; --exchange
+// accepts both forms.
 std::string shown_name(std::string name) {
   constexpr std::string_view kept = ":owed";
   const std::size_t at = name.find(kept);
@@ -282,7 +283,8 @@ Json answer_json(const Advice& advice, const Answer& answer) {
   return json;
 }
 
-// Describes the effect of leaving ZeRO alone, and names the fastest of the three runs.
+// Describes the effect of turning ZeRO off without compression, and names the fastest of the three
+// runs.
 std::string without_zero_text(const Advice& advice) {
   if (!advice.without_zero) return "";
   const WithoutZero& plain = *advice.without_zero;

@@ -69,7 +69,7 @@ TEST_CASE(
       CHECK_FALSE(why_backend_fails(resolve(backend.asked, catalog).training));
     const std::string text = advice_text(advice);
     CHECK_THAT(text, Contains("compressed: not here: DeepSpeed has the operator"));
-    // No backend before the named one in the order of backend_traits() may be as fast.
+    // Every backend before the named one in the order of backend_traits() is certainly slower.
     const BackendAdvice& named = advice.answer.backends.front();
     const auto nccl = std::ranges::find(advice.answer.backends, "nccl", &BackendAdvice::backend);
     REQUIRE(nccl != advice.answer.backends.end());
@@ -132,7 +132,7 @@ TEST_CASE(
     CHECK(advice.fused->speedup().value ==
           Approx(own_fused.run.time_s / advice.fused->backends.front().time_s));
     CHECK_THAT(text, Contains(fmt::format("a step of {} with fused kernels,", optimizer)));
-    // Change the optimizer alone, without compression.
+    // Changes only the optimizer, without compression.
     WhatIf kin = asked;
     kin["optimizer"] = family;
     const Forecast of_kin = forecast(resolve(kin, catalog).training, costs);
@@ -146,7 +146,9 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("advice: a run that hardly compresses is not judged, and no sentence is made of it") {
+TEST_CASE(
+    "advice: a run that hardly compresses is not judged, and its text states no break-even and no "
+    "cost") {
   Catalog catalog;
   const auto not_judged = [&](const WhatIf& what_if, const char* share) {
     const Advice advice = advise(what_if, catalog);
@@ -163,7 +165,7 @@ TEST_CASE("advice: a run that hardly compresses is not judged, and no sentence i
                                         Contains("\"baseline_cost_usd\": null"));
   };
   WhatIf run = question("aws-p3dn", "32", "onebit_lamb");
-  // otherwise the absence checked below would prove nothing
+  // A judged run has a cost, so the check below that a cost is absent can fail.
   REQUIRE(advise(run, catalog).baseline_cost_usd.has_value());
   run.erase("freeze_step");
   not_judged(run, "0");
@@ -171,7 +173,7 @@ TEST_CASE("advice: a run that hardly compresses is not judged, and no sentence i
   not_judged(run, "4.9");
   run["freeze_step"] = "94.9%";
   CHECK(advise(run, catalog).judged());
-  // Silent steps of 0/1 Adam compress nothing, because they send nothing.
+  // Silent steps of 0/1 Adam send nothing; they count as compressed.
   run = question("aws-p3dn", "32", "zero_one_adam");
   CHECK(advise(run, catalog).answer.compressed_share > 0.8);
 }
@@ -203,7 +205,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "advice: of a run with ZeRO all is against that run, and plain without ZeRO is a choice") {
+    "advice: the ratios of a run with ZeRO are relative to it, and a plain run without ZeRO is "
+    "shown") {
   Catalog catalog;
   WhatIf asked = question("commodity-100gbe", "32", "adam");
   asked["grad_accum"] = "8";
@@ -230,7 +233,7 @@ TEST_CASE(
                  Contains("the fastest of the three that fits is onebit_adam without ZeRO.") &&
                  Contains("speed-ups are against adam with ZeRO stage 1 with all_reduce"));
 
-  // Rows of the CSV are relative to that run too.
+  // Rows of the CSV are relative to the run with ZeRO too.
   const csv::Table rows = csv::parse(advice_csv(advice, catalog), "advice");
   REQUIRE(rows.rows.size() == advice.answer.backends.size() + advice.fused->backends.size());
   for (std::size_t i = 0; i < advice.answer.backends.size(); ++i) {
@@ -403,7 +406,7 @@ TEST_CASE("advice: findings on the run itself are included") {
   CHECK_THAT(advice_json(advise(shallow, catalog)), Contains("step_time_high_us"));
 }
 
-TEST_CASE("advice list: a row with a share of warm-up that nobody runs with has no verdict") {
+TEST_CASE("advice list: a row with an unusual share of warm-up has no verdict") {
   Catalog catalog;
   WhatIf asked = question("commodity-10gbe", "32", "onebit_lamb");
   asked.erase("freeze_step");

@@ -1,5 +1,5 @@
-// The headline of an advice. If two changes are compared, such as leaving ZeRO and compressing, it
-// states the gain of each.
+// The headline of an advice. If two changes are compared, such as turning ZeRO off and compressing,
+// it states the gain of each.
 #pragma once
 
 #include <string>

@@ -19,7 +19,8 @@ WhatIf run_on(const char* cluster, const char* gpus) {
           {"steps", "6000"},       {"freeze_step", "16.7%"}};
 }
 
-TEST_CASE("advice: no part wins a run that the verdict calls unchanged or leaves open") {
+TEST_CASE(
+    "advice: no part wins if there is no difference, and only by expected times if not certain") {
   Catalog catalog;
   int unchanged = 0, open = 0;
   for (const char* cluster : {"commodity-25gbe", "commodity-100gbe", "hgx-h100-ndr", "dgx2h-v100"})
@@ -52,7 +53,7 @@ TEST_CASE("advice: no part wins a run that the verdict calls unchanged or leaves
   CHECK(open > 0);
 }
 
-TEST_CASE("advice: the gain of leaving ZeRO is not that of compression") {
+TEST_CASE("advice: the gain of turning ZeRO off is not counted as compression's") {
   Catalog catalog;
   WhatIf asked = run_on("commodity-10gbe", "32");
   asked["grad_accum"] = "64";  // the exchange hardly matters, but the weight gathers do
@@ -99,7 +100,7 @@ TEST_CASE("advice: exchanges that ZeRO stage 3 refuses share one line by reason"
     ++refusals;
   INFO(text);
   CHECK(refusals >= 1);
-  // one each for missing blocks, weights that differ between exchanges, and neighbours
+  // At most three reasons: missing blocks, weights that differ between exchanges, and neighbours.
   CHECK(refusals <= 3);
 }
 

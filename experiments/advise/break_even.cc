@@ -14,7 +14,7 @@
 namespace lambcast {
 namespace {
 
-// Parses a bandwidth as --set accepts it: a rate alone, or a table with its evidence.
+// Parses a bandwidth as --set accepts it: a rate, or a table with a rate and its evidence.
 Bandwidth stated_rate(const std::string& text) {
   Table table = Table::parse("", "");
   table.set("nominal", text, "--set cluster.nic.nominal");
@@ -63,7 +63,7 @@ PayingBandwidth break_even(const WhatIf& what_if, Catalog& catalog, CollectiveCo
 
 std::optional<Bandwidth> held_back_beyond(const WhatIf& asked, bool plain, NicLimit limit,
                                           Catalog& catalog, CollectiveCosts& costs) {
-  // Sets the bandwidth as the search does: the description may state a measured bandwidth instead.
+  // Sets the NIC bandwidth as the search does, since the description may state a measured one.
   const Scenario fastest = resolve(at_bandwidth(asked, Bandwidth(1e12)), catalog);
   const auto beyond = limit_of(limit, *fastest.training.cluster, fastest.training.nodes());
   if (!beyond) return std::nullopt;

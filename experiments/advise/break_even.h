@@ -21,9 +21,9 @@ struct PayingBandwidth {
 
 using SpeedupAt = std::function<double(Bandwidth)>;
 
-// Returns the speed-up from which on a run counts as faster: 1, or 1.001 if `speedup` stays within
-// 0.1 % of 1 from half to twice the bandwidth at which it crosses 1. There the sign of the
-// difference is that of rounding.
+// Returns the speed-up above which a run counts as faster. It is 1, or 1.001 if `speedup` stays
+// within 0.1 % of 1 from half to twice the bandwidth at which it crosses 1, since its sign there is
+// due to rounding.
 double break_even_level(const SpeedupAt& speedup);
 
 // Finds the bandwidth at which `speedup` crosses `level`. Precondition: it crosses at most once
@@ -31,8 +31,8 @@ double break_even_level(const SpeedupAt& speedup);
 PayingBandwidth break_even(const SpeedupAt& speedup, double level,
                            Bandwidth fastest = Bandwidth(1e13 / 8));
 
-// Same for a question, with the speed-up RunForecast::speedup_vs_baseline, relative to the plain
-// optimizer with an all-reduce.
+// Finds the break-even of a question, with the speed-up RunForecast::speedup_vs_baseline relative
+// to the plain optimizer with an all-reduce.
 PayingBandwidth break_even(const WhatIf& what_if, Catalog& catalog, CollectiveCosts& costs,
                            Bandwidth fastest);
 

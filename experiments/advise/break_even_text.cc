@@ -5,8 +5,8 @@
 namespace lambcast {
 namespace {
 
-// Returns the bandwidths at which a gain at any bandwidth is certain. The interval at the cluster's
-// own bandwidth uses what was measured there, so a gain may be certain only there.
+// Returns the bandwidths at which the gain is certain, for a gain at every bandwidth. The interval
+// at the cluster's own bandwidth uses what was measured there, so a gain may be certain only there.
 std::string sure_where(const BreakEven& at, const Answer& answer) {
   const Bandwidth own = answer.scenario.training.cluster->nic_bandwidth.value;
   const bool sure_here = answer.merit().low > 1;

@@ -28,7 +28,8 @@ struct ExchangeAdvice {
   RatioInterval speedup = {};  // of the run; 1 for the all-reduce itself
   Bytes peak{};
   bool fits = false;
-  // Absent on one node, for the all-reduce itself, and for runs that do not fit.
+  // NIC bandwidth up to which the exchange pays. Absent on one node, for the all-reduce itself, and
+  // for runs that do not fit.
   std::optional<PayingBandwidth> pays = {};
 };
 

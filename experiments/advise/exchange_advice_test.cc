@@ -44,7 +44,7 @@ TEST_CASE("exchange advice: fp16 is listed only for gradients in fp32") {
   CHECK_FALSE(names_halves("fp16"));
 }
 
-TEST_CASE("exchange advice: all of them on one cluster, fastest first") {
+TEST_CASE("exchange advice: all exchanges on one cluster, fastest first") {
   Catalog catalog;
   WhatIf onebit = exchanges_asked({{"optimizer", "onebit_adam"}, {"freeze_step", "15%"}});
   CollectiveCosts costs;
@@ -130,8 +130,8 @@ TEST_CASE(
   CHECK(crossings > 0);
 }
 
-// NCCL's TCP streams limit the all-reduce from 10.3 Gbit/s on. Beyond it the curve shows the
-// exchange alone, and fp8 would seem to begin to pay.
+// NCCL's TCP streams limit the all-reduce from 10.3 Gbit/s on. Above that bandwidth only the
+// exchange becomes faster, so fp8 would seem to begin to pay there.
 TEST_CASE("exchange advice: no break-even lies where a limit slows the all-reduce") {
   Catalog catalog;
   CollectiveCosts costs;
@@ -178,7 +178,7 @@ TEST_CASE("exchange advice: what ZeRO does not leave room for is refused, last")
   CHECK_FALSE(all.back().refused.empty());
 }
 
-TEST_CASE("exchange: one without effect is reported") {
+TEST_CASE("exchange: an exchange without effect is reported") {
   Catalog catalog;
   const auto said = [&](const char* exchange, const char* steps, const char* code) {
     WhatIf asked = exchanges_asked({{"steps", steps}});
@@ -193,7 +193,7 @@ TEST_CASE("exchange: one without effect is reported") {
 }
 
 TEST_CASE(
-    "exchange: the cost of inexact gradients in further steps is reported if gradients are "
+    "exchange: a finding warns that inexact gradients may need more steps, if gradients are "
     "sent") {
   const auto said = [](const char* gpus) {
     const auto findings = resolved(exchanges_asked({{"exchange", "fp8"}, {"gpus", gpus}})).findings;
@@ -203,7 +203,7 @@ TEST_CASE(
   CHECK(said("1") == 0);
 }
 
-TEST_CASE("exchange: with ZeRO and layouts if they combine, else refused in one line") {
+TEST_CASE("exchange: combined with ZeRO and layouts if possible, else refused in one line") {
   const auto refused = [](const char* exchange, const WhatIf& more) {
     WhatIf asked = exchanges_asked(more);
     asked["exchange"] = exchange;
