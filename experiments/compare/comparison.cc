@@ -94,7 +94,7 @@ std::vector<AskedPoint> questions_of(const WhatIf& what_if, const ComparisonAxes
   return all;
 }
 
-// Gives all questions one length, if none has its own and they would differ.
+// Gives all questions one run length, if none states one and the assumed lengths would differ.
 std::optional<std::int64_t> settle_length(std::vector<AskedPoint>& questions, Catalog& catalog) {
   std::vector<WhatIf> asked;
   for (const AskedPoint& question : questions) asked.push_back(question.what_if);

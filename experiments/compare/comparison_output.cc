@@ -204,7 +204,7 @@ std::string axis_of(const Comparison& comparison) {
                        run_time_text(longest_s));
 }
 
-// Returns each reason why contestants cannot run, with their names, in their order.
+// Returns each reason why contestants cannot run, with the names of its contestants.
 std::vector<std::pair<std::string, std::vector<std::string>>> refusals_of(
     const Comparison& comparison) {
   std::vector<std::pair<std::string, std::vector<std::string>>> refusals;

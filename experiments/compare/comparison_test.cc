@@ -30,7 +30,7 @@ std::vector<std::string> names_of(const Comparison& comparison) {
   return names;
 }
 
-TEST_CASE("comparison: clusters are listed fastest first, each as it is forecast alone") {
+TEST_CASE("comparison: clusters are listed fastest first, each as simulate forecasts it") {
   Catalog catalog;
   const Comparison comparison =
       compare(compared(), {{"commodity-10gbe", "hgx-h100-ndr", "dgx-a100-80g"}, {}, {}}, catalog);
@@ -128,7 +128,8 @@ TEST_CASE("comparison: equal parts of two descriptions have common errors") {
   const RatioInterval wide = *unmeasured.ratio(unmeasured.ranked[1], unmeasured.ranked[0]);
   CHECK(wide.low < 1);
   CHECK(wide.high > 1);
-  // Clusters with other networks share no network errors; those with other GPUs share no errors.
+  // Clusters with different networks share no network errors; with different GPUs they share no
+  // errors at all.
   const Comparison others =
       compare(compared(), {{"commodity-100gbe", "dgx-a100-80g", "hgx-h100-ndr"}, {}, {}}, catalog);
   const auto common = [&](const char* a, const char* b) {

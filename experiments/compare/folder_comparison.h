@@ -44,9 +44,9 @@ struct ResultsFolder {
   std::string name;
   std::size_t points = 0, ran = 0;
   std::optional<FolderPoint> fastest, cheapest, pays_most;
-  std::optional<Verdict> opens;             // the verdict that its sentence opens with
-  std::string verdict;                      // on compression, in words; empty: none to judge
-  std::optional<LikePoints> against_first;  // nothing of the first, and where none are alike
+  std::optional<Verdict> opens;  // the verdict that its sentence opens with
+  std::string verdict;           // verdict on compression in words; empty if no point was judged
+  std::optional<LikePoints> against_first;  // absent for the first, and if no points match
 };
 
 struct FolderComparison {

@@ -103,7 +103,7 @@ TEST_CASE("folder comparison: keys without a common value, and folders without r
   CHECK_THROWS_WITH(compare_folders({small, large}), Contains("run_time_s"));
 }
 
-TEST_CASE("interval axis: one scale from zero, low, value and high in their places") {
+TEST_CASE("interval axis: low, value and high are on one scale that starts at zero") {
   const std::string axis =
       interval_axis("run", {{"a", 25, 50, 100}, {"other", 0, 10, 20}}, "0 s", "100 s");
   std::vector<std::string> lines;

@@ -42,7 +42,7 @@ struct InputEffect {
   std::optional<double> interval_share;  // absent if the source has no share
 };
 
-// A source of error, and the interval of the run from this source alone.
+// A source of error, and the interval of the run from only this source.
 struct IntervalPart {
   std::size_t source = 0;
   double time_share = 0, time_low_s = 0, time_high_s = 0;

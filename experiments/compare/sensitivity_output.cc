@@ -32,7 +32,7 @@ std::string what_ten_percent_does(const InputEffect& effect) {
                      change > 0 ? "longer" : "shorter");
 }
 
-// Returns the quantity that the shares divide: "the speed-up, 1.58 to 3.19x".
+// Returns the quantity whose interval the shares divide: "the speed-up, 1.58 to 3.19x".
 std::string interval_name(const Sensitivity& sensitivity) {
   const RunForecast& run = sensitivity.forecast.run;
   return sensitivity.of_speedup()
@@ -144,7 +144,7 @@ std::string sensitivity_table(const Sensitivity& sensitivity, const SensitivityV
                        kind, time, judged ? fmt::format(" {:>8}", speedup) : "", share);
   };
   const std::string head = line("input", "value", "kind", "of time", "speed-up", "share");
-  // The bars fill the rest of the page width.
+  // The bars fill the remaining width of the page.
   const std::size_t longest =
       head.size() + 1 < page_width ? std::min(page_width - head.size() - 1, longest_bar) : 0;
   out += "\n" + head + "\n";

@@ -37,7 +37,7 @@ TEST_CASE(
     "first") {
   Catalog catalog;
   const Sensitivity sensitivity = sensitivity_of(sensitivity_asked(), 0.05, catalog);
-  // 81 % of the step is communication, nearly all of it bytes over the NIC.
+  // Most of the step is communication, nearly all of it bytes over the NIC.
   const InputEffect& nic = effect_of(sensitivity, "cluster.nic.bandwidth");
   CHECK(nic.time_elasticity < -0.6);
   CHECK(nic.time_elasticity > -1);
@@ -45,8 +45,8 @@ TEST_CASE(
   for (std::size_t i = 1; i < sensitivity.effects.size(); ++i)
     CHECK(std::abs(sensitivity.effects[i - 1].time_elasticity) >=
           std::abs(sensitivity.effects[i].time_elasticity));
-  // Compute is the rest: faster curves shorten it, and a larger compute_scale lengthens it by as
-  // much.
+  // The remaining time is compute: faster curves shorten it, and a larger compute_scale lengthens
+  // it by as much.
   const double scale = effect_of(sensitivity, "cluster.stack.compute_scale").time_elasticity;
   CHECK(scale > 0.05);
   CHECK(scale + std::abs(nic.time_elasticity) < 1.01);
@@ -100,7 +100,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("sensitivity: of a run that hardly compresses the speed-up is not judged") {
+TEST_CASE("sensitivity: the speed-up of a run that hardly compresses is not judged") {
   Catalog catalog;
   WhatIf asked = sensitivity_asked();
   asked["optimizer"] = "onebit_lamb";
@@ -201,7 +201,7 @@ TEST_CASE("sensitivity: the table has plain names, each of one input, or keys on
   }
 }
 
-TEST_CASE("sensitivity: JSON and CSV hold every input, the table those that move something") {
+TEST_CASE("sensitivity: JSON and CSV hold every input, the table only those with an effect") {
   Catalog catalog;
   const Sensitivity sensitivity = sensitivity_of(sensitivity_asked(), 0.05, catalog);
   const auto json = nlohmann::json::parse(sensitivity_json(sensitivity));
@@ -216,7 +216,7 @@ TEST_CASE("sensitivity: JSON and CSV hold every input, the table those that move
              Contains("cluster.mpi.nic_efficiency"));
 }
 
-TEST_CASE("sensitivity: no elasticity is infinite or no number, however small a choice is") {
+TEST_CASE("sensitivity: every elasticity is a finite number, however small a choice is") {
   Catalog catalog;
   for (const char* freeze_step : {"0", "1", "2", "9", "999", "1000"}) {
     WhatIf one = sensitivity_asked();

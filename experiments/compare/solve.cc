@@ -17,11 +17,11 @@
 namespace lambcast {
 namespace {
 
-constexpr double least_ratio = 1.001;     // between two values that count as different
+constexpr double least_ratio = 1.001;     // ratio of two values that count as different
 constexpr int grid = 48;                  // number of values forecast over the range
 constexpr double whole_ratio = 1.189207;  // ratio of neighbouring whole numbers: four per doubling
 constexpr int probes = 3;                 // further values between two that enclose the target
-// tries to find a value that runs between two whole numbers
+// Most values tried to find one that runs between two whole numbers.
 constexpr int tries = 256;
 
 using IntervalEnd = std::optional<double> MetricValue::*;
@@ -37,8 +37,8 @@ class RootSearch {
       if (x >= variable_.low && x <= variable_.high) evaluate(x);
   }
 
-  // Returns narrowed pairs of values that run, between which the metric (or an end of its interval)
-  // passes the target.
+  // Returns pairs of neighbouring values that run, between which the metric (or an end of its
+  // interval) passes the target.
   std::vector<std::pair<double, double>> passes(IntervalEnd end) {
     for (const auto& [low, high] : places_between(end)) probe(low, high);
     std::vector<std::pair<double, double>> places = places_between(end);

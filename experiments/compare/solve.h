@@ -53,7 +53,7 @@ struct Solution {
   std::vector<std::size_t> turns;
   std::size_t cannot_run = 0;
   std::string why_not;              // error of the first value that cannot run
-  std::vector<std::string> limits;  // on the metric, if no value of the key meets the target
+  std::vector<std::string> limits;  // limits of the metric, if no value meets the target
   // Values at which the low and the high end of the metric pass the target, the smaller value
   // first. A side that no value of the range reaches is absent.
   std::optional<std::pair<std::optional<std::string>, std::optional<std::string>>> within;

@@ -103,7 +103,7 @@ TEST_CASE("solve: the latest freeze_step within a deadline is the last whole one
   CHECK_FALSE(after.meets);
   CHECK(before.metric.value <= target);
   CHECK(after.metric.value > target);
-  // A target one millisecond lower, which has the same printed digits.
+  // The run with 2000 is one millisecond below the target, and has the same printed digits.
   CHECK_THAT(solution_table(solution), Contains("up to freeze_step 2000 (just under ") &&
                                            Contains("more than") && Contains("from 2001 on ("));
 }
@@ -182,7 +182,7 @@ TEST_CASE(
   CHECK_THAT(solution_table(straight), !Contains("monotone"));
 }
 
-TEST_CASE("solve: numbers of the device move alone, those of a description by their plain value") {
+TEST_CASE("solve: numbers of the device and of a description can be the unknown") {
   const Solution device =
       solved({solve_asked(), "device.copy_bandwidth", "run_time", "1000 h", "100 GB/s", "2 TB/s"});
   CHECK(device.kind() == Solution::Kind::always);
@@ -251,7 +251,7 @@ TEST_CASE("solve: a target out of reach is reported in one line, and a text as t
              Contains("--from and --to"));
 }
 
-TEST_CASE("solve: a metric that passes its target several times is shown whole") {
+TEST_CASE("solve: a metric that passes its target several times is shown with all passes") {
   Solution made_up;
   made_up.metric = &find_metric("speedup", {});
   made_up.key = "gpus";

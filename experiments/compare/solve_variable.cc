@@ -142,7 +142,7 @@ Variable variable_of(const std::string& key, const WhatIf& what_if,
       fail_input({"", 0, key}, "is not a number", "a numeric key");
     variable = of_what_if(*row, what_if, catalog);
   } else {
-    // Reject an unknown key before errors in the rest of the question.
+    // Rejects an unknown key before other errors of the question.
     if (key.find('.') == std::string::npos) fail_unknown_key({"", 0, "KEY"}, key, what_if_keys());
     const TrainingPlan training = resolve(what_if, catalog).training;
     std::vector<std::string> known = what_if_keys();
