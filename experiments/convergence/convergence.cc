@@ -1,7 +1,7 @@
 // The convergence study; see README.md in this folder.
 //
 //   convergence_study train CURVES.csv [THREADS [RUN...]]
-//       trains the runs that the file lacks, or of those the named ones: some seconds each
+//       trains the runs that the file lacks, or only those named of them: some seconds each
 //   convergence_study train-large CURVES.csv [THREADS [RUN...]]
 //       the same on seven times as many parameters: a minute each
 //   convergence_study report CURVES.csv FOLDER [CLUSTER [GPUS]]

@@ -37,8 +37,8 @@ std::string label_of(const Curve& curve) {
   return fmt::format("{} ({})", curve.run.name(), curve.frozen_at);
 }
 
-// Returns one block per run with steps, hours and loss. Leaves out the first steps, in which all
-// runs fall alike.
+// Returns one block per run with steps, hours and loss. Leaves out the first steps, in which the
+// losses of all runs fall alike.
 std::string data_of(const std::vector<const Outcome*>& shown) {
   constexpr int first_step = 200;
   std::string text;

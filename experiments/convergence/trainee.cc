@@ -87,7 +87,7 @@ reference::ShardedLamb colossal_lamb(const Recipe& recipe) {
            .bias_correction = BiasCorrection::in_rate}};
 }
 
-// Shortens the memory of beta3 by the same factor as that of beta2.
+// Returns CAME with the averaging length of beta3 shortened by the same factor as that of beta2.
 reference::Came came(const Recipe& recipe) {
   reference::CameOptions options;
   options.beta3 = 1 - (1 - options.beta3) * (1 - recipe.beta2) / (1 - options.beta2);

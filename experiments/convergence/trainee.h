@@ -18,7 +18,7 @@
 
 namespace lambcast::convergence {
 
-// An optimizer that is a rule of kernels/reference/part.h. The engine averages and clips the
+// An optimizer defined by a rule of kernels/reference/part.h. The engine averages and clips the
 // gradients, and ZeRO-1 shards the states.
 template <typename Rule>
 struct OfRule {
@@ -33,7 +33,7 @@ using Trainee =
                  OfRule<reference::ShardedLamb>, OfRule<reference::Lars>,
                  OfRule<reference::Adafactor>, OfRule<reference::Came>, OfRule<reference::Galore>>;
 
-// Creates the trainee of a run. With a freeze_step of 0 the warm-up does not end by itself.
+// Creates the trainee of a run. With a freeze_step of 0 only the monitor ends the warm-up.
 Trainee trainee(const text::Transformer& model, const Recipe& recipe, const Run& run);
 // Sets the learning rate to `share` of its peak.
 void set_lr(Trainee& trainee, const Recipe& recipe, double share);

@@ -39,7 +39,7 @@ enum class Exchange {
   fp8,     // one scale per message, no error feedback
   int8,    // blocks of 64, no error feedback
   onebit,  // signs of gradients, with error feedback, from the first step on
-  // Same as onebit, between two nodes of two ranks: each rank exchanges its share of the node's
+  // The exchange onebit between two nodes of two ranks: each rank exchanges its share of the node's
   // fp16 sum.
   onebit_sharded,
   int4,            // blocks of 64, with error feedback
@@ -66,8 +66,7 @@ struct Recipe {
   int sequences = 1;  // per rank and step
   int steps = 2000;
   int lr_warmup = 100;
-  // beta2 = 0.99 averages over 100 steps. The ratio to a run of 2,000 steps is that of 0.999 (1,000
-  // steps) to a run of some 20,000.
+  // beta2 = 0.99 averages over 100 of 2,000 steps, as 0.999 averages over 1,000 of 20,000.
   double beta2 = 0.99;
   // Share of the steps at which the monitor ends the warm-up even if the variance has not settled.
   // 0: never, as in the recorded runs. With 15 % the runs would repeat the recorded ones that

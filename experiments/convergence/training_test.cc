@@ -28,12 +28,13 @@ Recipe small() {
   return recipe;
 }
 
-// Margin as a share of the loss reduction of the whole training. 1-bit Adam reaches a lower loss
-// here if it freezes long before its variance settles, which no monitor of the variance can detect.
+// Largest cost of the monitor's step, as a share of the loss reduction of the whole training. 1-bit
+// Adam reaches a lower loss here if it freezes long before its variance settles, which no monitor
+// of the variance can detect.
 double margin(Optimizer optimizer) { return optimizer == Optimizer::onebit_lamb ? 0.02 : 0.04; }
 
-// Returns the loss added by freezing at the monitor's step instead of the best fixed share. It is a
-// share of the loss reduction of the whole training.
+// Returns the loss at the monitor's freeze step minus the least loss of all runs of the
+// optimizer, as a fraction of the loss reduction of the whole training.
 double cost_of_monitor(const std::vector<Curve>& curves, Optimizer optimizer, double untrained) {
   double chosen = NAN, best = INFINITY;
   for (const Curve& curve : curves) {
@@ -65,7 +66,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("on the recorded curves too, of both sizes") {
+TEST_CASE("the monitor's step costs at most the margin on the recorded curves of both sizes") {
   for (const char* file : {LAMBCAST_CURVES, LAMBCAST_CURVES_LARGE}) {
     const std::vector<Curve> curves = parse_curves(read_file(file), file, study_runs(Recipe{}));
     for (const Optimizer optimizer : {Optimizer::onebit_lamb, Optimizer::onebit_adam})
@@ -159,7 +160,8 @@ TEST_CASE("a run's log of its variance shows afterwards which step the monitor c
   };
   CHECK(chosen(0).step == curve.frozen_at);
   CHECK(curve.frozen_at > 0);
-  // With this latest step both stop waiting for the variance at that step, and not before.
+  // With a latest step before that, training and freeze log both end the warm-up at the latest
+  // step. A later one changes nothing.
   Recipe told = recipe;
   const int latest = curve.frozen_at - 10;
   REQUIRE(latest > recipe.lr_warmup);
@@ -171,8 +173,8 @@ TEST_CASE("a run's log of its variance shows afterwards which step the monitor c
   CHECK(chosen(recipe.steps).step == curve.frozen_at);
 }
 
-// Returns the larger loss of the two fixed shares around the step. A choice between two tried
-// shares costs at most as much as the worse of them.
+// Returns the larger loss of the runs with the fixed shares before and after the step. A choice
+// between these two shares costs at most as much.
 double worst_around(const std::vector<Curve>& curves, Optimizer optimizer, int step) {
   const Curve *below = nullptr, *above = nullptr;
   for (const Curve& curve : curves) {

@@ -60,7 +60,7 @@ TEST_CASE(
   CHECK(names.size() == curves.size());
 }
 
-TEST_CASE("the recorded summaries are those of the recorded curves") {
+TEST_CASE("the recorded summaries follow from the recorded curves") {
   for (const auto& [file, summary] : {std::pair{LAMBCAST_CURVES, LAMBCAST_SUMMARY},
                                       std::pair{LAMBCAST_CURVES_LARGE, LAMBCAST_SUMMARY_LARGE}}) {
     const std::vector<Curve> curves = recorded(file);
