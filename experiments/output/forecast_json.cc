@@ -1,4 +1,4 @@
-// The JSON of a forecast. Its fields are those of the schema that ships.
+// The JSON of a forecast, with the fields of the shipped schema.
 #include <algorithm>
 #include <filesystem>
 #include <functional>

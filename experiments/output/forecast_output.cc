@@ -49,8 +49,8 @@ struct StepColumn {
   double value;
 };
 
-// Returns the columns of a step, in milliseconds. With a layout the bubble replaces the rate, which
-// the run states too.
+// Returns the columns of a step, in milliseconds. With a layout, the bubble takes the column of the
+// rate, which the line of the run states too.
 std::vector<StepColumn> step_columns(const StepForecast& step, bool layout) {
   const auto ms = [](double us) { return us * 1e-3; };
   std::vector<StepColumn> columns{{"forward", 8, 2, ms(step.forward_us)},

@@ -14,8 +14,8 @@ namespace lambcast {
 // lack none.
 std::string measurement_for(std::size_t source, const TrainingPlan& training);
 
-// Same for several runs: the general measurement if the cluster of one of them has no logs of its
-// own, else each missing measurement once.
+// Returns the measurement for several runs. It is the general measurement if the cluster of one of
+// them has no logs of its own, else each missing measurement once.
 std::string measurement_for(std::size_t source, std::span<const TrainingPlan* const> trainings);
 
 }  // namespace lambcast

@@ -18,7 +18,7 @@ TrainingPlan plan_of_changes(const WhatIf& changes) {
   return resolved(with(changes, without({"freeze_step"}))).training;
 }
 
-TEST_CASE("memory: listed by part and by stage of a pipeline, with the fullest stage as the peak") {
+TEST_CASE("memory: listed by part and by stage of a pipeline, with the largest stage as the peak") {
   const TrainingPlan training =
       plan_of_changes({{"optimizer", "lamb"}, {"cluster", "dgx-a100-80g"}, {"pp", "4"}});
   const MemoryForecast memory = forecast_memory(training);

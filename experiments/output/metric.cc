@@ -39,7 +39,7 @@ Value speedup(const TrainingPlan&, const Forecast& forecast) {
   return MetricValue{speedup.value, speedup.low, speedup.high};
 }
 
-// Returns `all` per second, with both ends of the run time.
+// Returns the rate of `all` per second, with an interval from both ends of the run time.
 Value rate(const RunForecast& run, double all) {
   return MetricValue{all / run.time_s, all / run.time_high_s, all / run.time_low_s};
 }

@@ -125,7 +125,7 @@ class PipelineTrace {
   }
 
  private:
-  // Slices of a slot and of the send of its output; -1: none.
+  // Numbers of the slices of a slot and of the send of its output; -1 if there is none.
   struct Drawn {
     int slot, send;
   };
@@ -135,8 +135,7 @@ class PipelineTrace {
     return static_cast<std::size_t>(position * plan_.pipeline.micro_batches + micro_batch);
   }
 
-  // Returns how much later a slot begins than in the pipeline alone, because its segment waited for
-  // weights.
+  // Returns how much later a slot begins than without waits for weights in its segment.
   Duration delay(int stage, Duration start) const {
     Duration planned, delayed;
     for (std::size_t i = 0; i < step_.plan.ops.size(); ++i) {
@@ -255,7 +254,7 @@ class PipelineTrace {
   }
 
   // Draws the send to the next or the previous stage; returns -1 if there is none. A send begins
-  // after the previous send of the lane.
+  // after the previous send on its thread.
   int write_send(const TracedSlot& of, bool forward) {
     const int target = of.position + (forward ? 1 : -1);
     if (target < 0 || target == plan_.pipeline.positions()) return -1;

@@ -15,7 +15,7 @@ class TraceArgs {
       : training_(training), costs_(costs) {}
 
   Json of(const Work& work) const;
-  // Returns the cost of one such call alone.
+  // Returns the cost of one such call without contention.
   const CollectiveCost& cost(const Call& call) const;
 
  private:

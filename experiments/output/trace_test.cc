@@ -192,7 +192,7 @@ TEST_CASE("trace: a collective states its bytes, group, library and algorithm, a
   CHECK(sent);
 }
 
-TEST_CASE("trace: a lane for each pipeline stage, with its slots and the layers they hold") {
+TEST_CASE("trace: a thread for each pipeline stage, with its slots and the layers they hold") {
   const Json trace = trace_of(pipeline);
   const auto of = lanes(trace, 0);
   // 32 samples / 2 replicas are 16 micro batches per stage, each forward and backward.
