@@ -164,7 +164,7 @@ bool has_header(std::string_view text) {
          std::isdigit(static_cast<unsigned char>(text[first])) == 0;
 }
 
-// Returns means over the last D steps, from the D-th measurement on.
+// Returns the moving average of the log over `window` measurements, from the window-th one on.
 FreezeLog smoothed(const FreezeLog& log, std::size_t window) {
   FreezeLog means = log;
   means.steps.clear();

@@ -41,7 +41,7 @@ FreezeLog parse_freeze_log(std::string_view text, const std::string& name,
 struct LayerChange {
   std::string name;
   std::size_t elements = 1;
-  double before = 0, now = 0;  // D steps apart
+  double before = 0, now = 0;  // values D steps apart (D: averaging length of the variance)
   bool settled = false;
   int settled_since = 0;  // first step since which it has been settled; 0: it has not settled
 };

@@ -44,7 +44,7 @@ TEST_CASE("a log of the variance chooses the step that the monitor would have ch
   // The same values as plain lines, with the comments and white space of real logs.
   const auto spaced = [](int step) { return fmt::format("  {}\r", falls(step)); };
   CHECK(chosen("# from rank 0\n\n" + lines(1, 200, 1, spaced)).step == 52);
-  // Every fourth step, which compares each value with that of 12 steps before.
+  // With a measurement every fourth step, each value is compared with that of 12 steps before.
   CHECK(chosen("step,model\n" + lines(4, 200, 4, value)).step == 56);
   CHECK(chosen("step,model\n" + lines(1, 51, 1, value)).step == 0);
 }
@@ -158,7 +158,7 @@ TEST_CASE("invalid logs are refused in one line") {
                     Catch::Contains("unknown column 'b'"));
 }
 
-TEST_CASE("a log without such columns refuses --columns") {
+TEST_CASE("a log refuses --columns with a name that it does not have") {
   for (const char* text : {"step,layer,norm\n1,a,2\n2,a,2\n", "1 2\n2 2\n", "step,a\n1,2\n2,2\n"})
     CHECK_THROWS_WITH(parse_freeze_log(text, "log", {"foo"}, false),
                       Catch::Contains("log: --columns"));

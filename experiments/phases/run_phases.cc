@@ -59,7 +59,7 @@ void check_same_model(const ModelShape& before, const ModelShape& now) {
                     before.name, now.name, before.name == now.name ? " of another size" : ""));
 }
 
-// Adds the skipped steps and their time: a step without the update and the exchange of momentum.
+// Adds the skipped steps and their time. A skipped step has no update and no exchange of momentum.
 void add_skipped(const Pauses& pauses, RunPhase& phase) {
   const TrainingPlan& training = phase.scenario.training;
   const auto window = training.recipe.precision.loss_scale_window;
@@ -113,7 +113,7 @@ RunPhase forecast_phase(const WhatIf& what_if, const Pauses& pauses, Catalog& ca
   return phase;
 }
 
-// Returns the time of `work_s` of steps of a phase, pauses included.
+// Returns the time of steps that take `work_s`, including the pauses between them.
 double with_pauses(const Pauses& pauses, double work_s, std::int64_t steps) {
   const double work = work_s + evaluations_in(pauses, steps) * pauses.evaluation.s();
   const Lost lost =

@@ -108,11 +108,11 @@ TEST_CASE("run phases: errors are common to all phases, and cancel against the p
   CHECK(run.time_high_s - run.time_s > 1.05 * std::sqrt(independent));
   REQUIRE(run.speedup);
   CHECK(run.speedup->value == run.speedup_vs_baseline);
-  // Skipped steps take a thousandth of the run.
+  // The tolerance allows for skipped steps, which take a thousandth of the run.
   const RatioInterval joint = ratio_of(plain, time);
   CHECK(run.speedup->low == Approx(joint.low).epsilon(2e-3));
   CHECK(run.speedup->high == Approx(joint.high).epsilon(2e-3));
-  // If the two runs shared no error, as on two machines, the ratio would be wider.
+  // If the two runs shared no error, as on two machines, the interval of the ratio would be wider.
   const RatioInterval apart = ratio_of(plain, time, ErrorSources());
   CHECK(run.speedup->high < apart.high);
   CHECK(run.speedup->low > apart.low);
@@ -132,7 +132,7 @@ TEST_CASE("run phases: the same phase twice has the interval of one with twice t
   CHECK(two.speedup_vs_baseline == 1);
 }
 
-TEST_CASE("run phases: failures stretch the ends of the interval too") {
+TEST_CASE("run phases: failures lengthen both ends of the interval too") {
   const Failures failures{Duration::seconds(36000), 100, Duration::seconds(5),
                           Duration::seconds(600)};
   const PhasedRun without = two_phases(), run = two_phases({.failures = failures});
@@ -144,7 +144,7 @@ TEST_CASE("run phases: failures stretch the ends of the interval too") {
   CHECK(run.speedup->high > run.speedup->value);
 }
 
-TEST_CASE("run phases: fp16 skips a step of a thousand, other precisions none") {
+TEST_CASE("run phases: fp16 skips one step in a thousand, other precisions none") {
   const PhasedRun run = two_phases();
   CHECK(run.phases[0].skipped_steps == Approx(5993 / 1000.0));
   // A skipped step takes at most as long as a whole step of the slowest stage.
@@ -310,7 +310,7 @@ TEST_CASE("run phases: a whole run keeps the rates, memory, findings and sources
   const PhasedRun alone = forecast_phases(first_phase(), {}, {}, catalog);
   const RunPhase& phase = alone.phases.front();
   const LanguageRates rates = language_rates(phase.scenario.training, phase.forecast);
-  // Skipped steps are the only pause of a run without flags.
+  // Without flags, only skipped steps make the run longer than the steps of its phase.
   const double share = phase.forecast.run.time_s / alone.time_s;
   const RunTotals totals = totals_of(alone);
   CHECK(*totals.tokens_per_s == Approx(*rates.tokens_per_s * share));
@@ -327,7 +327,7 @@ TEST_CASE("run phases: a whole run keeps the rates, memory, findings and sources
         Approx(5993.0 * 65536 * 128 + 782.0 * 32768 * 512));
   CHECK_THAT(phased_run_table(run), Contains("tokens: ") && Contains("MFU ") &&
                                         Contains("memory") && Contains("sources of the costs"));
-  // Warnings on each phase alone appear in the findings of the run.
+  // The findings of the run include those of each phase.
   for (const RunPhase& of : run.phases)
     for (const Finding& finding : judge(of.scenario.training, of.forecast))
       CHECK(has(run, finding.code));

@@ -8,7 +8,7 @@
 namespace lambcast {
 namespace {
 
-// Adds the sources of a phase. Each holds the time that depends on it, in place of its share.
+// Adds the cost sources of a phase, each with the time that depends on it instead of a share.
 void add_phase_sources(const Forecast& forecast, std::vector<CostSource>& sources) {
   for (CostSource source : forecast.sources.shares()) {
     source.share *= forecast.run.time_s;
