@@ -1,4 +1,4 @@
-// Gate: a speed-up is the time of the plain run, in an answer of its own, over the time of the run.
+// Gate: a speed-up is the time of the plain run, as forecast on its own, over the time of the run.
 //
 // Tests a few settings; the long form ("[.long]") tests all clusters.
 #include <catch2/catch.hpp>
@@ -19,7 +19,7 @@ struct Asked {
   RunForecast run;
 };
 
-// Returns nothing if the program does not support this run.
+// Returns the forecast of the question; nothing if the program does not support this run.
 std::optional<Asked> asked(const WhatIf& what_if, Catalog& catalog) {
   try {
     const TrainingPlan training = resolve(what_if, catalog).training;
@@ -38,7 +38,7 @@ bool check_baseline(WhatIf what_if, Catalog& catalog) {
   if (run->training.exchange == Exchange{} && baseline_of(type) == type) return false;
   what_if["optimizer"] = std::string(name_of(baseline_of(type)));
   for (const char* key : {"exchange", "freeze_step", "backend"}) what_if.erase(key);
-  // The plain run has the kernels of the program, even if this run has those of this project.
+  // The plain run uses the kernels of the framework, even if this run uses the shipped ones.
   if (baseline_of(type) != type) what_if.erase("kernels");
   const auto plain = asked(what_if, catalog);
   REQUIRE(plain);

@@ -65,10 +65,9 @@ std::string in_words(const WhatIf& what_if) {
   return text;
 }
 
-// Returns the least bytes of gradients that the fullest node sends in a step, computed
-// independently of the forecast. For each shard of the blocks that the node and other nodes sum,
-// one copy in 16 bits leaves the node. A ring sends 2 (N - 1) / N copies over N nodes; a switch
-// that sums receives one.
+// Returns a lower bound of the gradient bytes that the busiest node sends in a step, computed
+// independently of the forecast. A shard that several nodes sum leaves each of them in 16 bits: 2
+// (N - 1) / N >= 1 times with a ring over N nodes, once with in-network reduction.
 Bytes least_gradients(const TrainingPlan& training) {
   const ModelShape& model = *training.model;
   if (model.experts > 0 || model.adapters || model.layers == 0 ||
@@ -153,7 +152,7 @@ int check(std::uint64_t first, std::uint64_t settings) {
 // the expected time 1.17 Gbit/s on paper-eth40-v100, whose own NIC reaches 1.19 times its described
 // rate. Exchanges of experts are part of passes, which the two network models price differently.
 // They once differed by a factor of two if stages shared nodes. The expected time must also respect
-// the NIC's described rate.
+// the NIC's described rate to within 15 %.
 TEST_CASE("floor gate: exchanges of experts take the same time in both network models") {
   Catalog catalog;
   CollectiveCosts costs;

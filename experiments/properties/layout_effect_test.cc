@@ -18,7 +18,8 @@ WhatIf on_a100s(const WhatIf& changes) {
   return what_if;
 }
 
-TEST_CASE("layout effect: groups that share states are as many ranks as they leave") {
+TEST_CASE(
+    "layout effect: shard_groups divides the ranks into that many groups, each sharing states") {
   const auto shard_ranks = [](const WhatIf& changes) {
     return resolved(on_a100s(changes)).training.parallelism->shard_ranks;
   };

@@ -52,7 +52,7 @@ void check_near(const char* what, double before, double after, double most) {
   CHECK(std::abs(std::log(after / before)) <= most);
 }
 
-// Returns nothing if the number is out of its range.
+// Returns the answers with the number multiplied by `factor`; nothing if that is out of range.
 std::optional<Answers> nudged_answers(WhatIf what_if, const NumericInput& input, double factor,
                                       Catalog& catalog) {
   what_if[input.key] = input.text(input.number * factor);

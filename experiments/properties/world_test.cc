@@ -103,7 +103,7 @@ void check_floors(const DrawnWorld& world) {
   CHECK(held >= world.forecast.memory.peak.value() * (1 - 1e-9));
 }
 
-// Checks that step bytes add up to the run's, and that GPUs sent all that leaves a node.
+// Checks that step bytes add up to the run's, and that GPUs send at least what leaves a node.
 void check_volume(const DrawnWorld& world) {
   double sent = 0;
   for (const StepForecast& step : world.forecast.steps) {
@@ -158,8 +158,8 @@ void check_costs_remembered(const DrawnWorld& world, Catalog& catalog, Collectiv
   CHECK(run_time(*again) == run_time(world));
 }
 
-// Checks that a link, GPU or library twice as fast makes nothing slower, except by 5 % if the
-// algorithm changes.
+// Checks that doubling a rate lengthens the run by at most 5 %, and doubling a time shortens it by
+// at most 5 %. A change of the algorithm may do either.
 void check_inputs(const DrawnWorld& world, Dice& dice) {
   const std::vector<NumericInput> inputs = numeric_inputs(world.scenario.training);
   if (inputs.empty()) return;
@@ -205,9 +205,9 @@ bool meets_passes(const StepPlan& plan, const std::vector<Price>& prices,
   return false;
 }
 
-// On one shared network the step takes as long as in streams if ranks of one kind call alone, with
-// equal numbers on each node. On a node with fewer ranks the links have capacity that others lack.
-// If passes and collectives overlap, the step is no shorter.
+// Compares a step on a shared network with the step in streams. The times are equal if only ranks
+// of one kind communicate at a time, with equal numbers on each node; a node with fewer ranks has
+// links to spare. If passes and collectives overlap, the shared step is no shorter.
 void check_shared(const DrawnWorld& world) {
   TrainingPlan training = world.scenario.training;
   if (!training.parallelism || training.gpus > 256) return;
@@ -231,7 +231,8 @@ void check_shared(const DrawnWorld& world) {
     try {
       run = execute_shared(plan, prices, training, costs).value();
     } catch (const Error&) {
-      // The clock ends at 106 days. At its slowest moment a flow seems to last longer.
+      // The clock of the simulator ends at 106 days, and a flow seems to last longer than that at
+      // its slowest moment.
       CHECK(lasts(streams) > 1e6);
       continue;
     }
@@ -365,7 +366,7 @@ WhatIf asked_as(const std::string& text) {
   return asked;
 }
 
-TEST_CASE("worlds: those that once violated a property") {
+TEST_CASE("worlds: settings that once violated a property") {
   const std::string slow =
       "cluster emulated-ethernet-100mbit cluster.fabric.kind fat-tree "
       "cluster.fabric.nodes_per_leaf 2 cluster.fabric.oversubscription 1.0 overlap ddp "
