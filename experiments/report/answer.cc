@@ -81,7 +81,7 @@ KeyNumber extreme_number(const char* which, const Point& p, const std::vector<Po
                       display_name(p.baseline.text()), point_name(p, points))};
 }
 
-// Returns the scanned cluster on which most candidates have a break-even.
+// Returns the cluster on which the most candidates have a break-even in their scan.
 std::string cluster_of_break_even(const Summary& v) {
   std::string found;
   std::ptrdiff_t most = -1;

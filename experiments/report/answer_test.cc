@@ -82,7 +82,7 @@ TEST_CASE("answer: a key that follows from a named key is not named") {
   CHECK_THAT(point_name(points[2], points), Catch::EndsWith(" (it may not fit in memory)"));
 }
 
-TEST_CASE("answer: a row is told apart by the keys of all rows, kept or not") {
+TEST_CASE("answer: a row is distinguished by the keys of all rows, kept or not") {
   const Results results =
       results_of(synthetic_header() + synthetic_rows({.clusters = {{"box", 4, 10}},
                                                       .optimizers = {"lamb"},

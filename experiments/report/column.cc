@@ -18,8 +18,8 @@ namespace {
 
 constexpr float no_number = std::numeric_limits<float>::quiet_NaN();
 
-constexpr std::size_t least_packed = 512;  // rows
-constexpr std::size_t most_text = 12;      // bytes of a number with a comma
+constexpr std::size_t least_packed = 512;  // rows from which on cells are packed
+constexpr std::size_t most_text = 12;      // bytes of the longest number, with a comma
 
 bool same_float(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
@@ -51,7 +51,7 @@ std::string name_json(const std::string& name) {
   return value ? fmt::format("{}", *value) : json_text(name);
 }
 
-// Appends five digits, or a whole number unchanged.
+// Appends a number with five digits; whole numbers are unchanged.
 void append_number(std::string& out, float value) {
   if (std::isnan(value)) {
     out += "null";

@@ -122,7 +122,7 @@ TEST_CASE("if no candidate beats the plain run the contest says so") {
              Contains("in 1 nothing beats the plain run"));
 }
 
-TEST_CASE("there is no contest of one candidate, nor of optimizers alone") {
+TEST_CASE("there is no contest with one candidate, nor without an exchange") {
   CHECK_FALSE(contest_of(results_of(header() + row("fp8", 10, 8, 2)).points).held());
   CHECK_FALSE(contest_of(results_of(synthetic_study()).points).held());
 }

@@ -39,7 +39,7 @@ void draw_one(const Figure& figure, Plots& plots, Paths& paths) {
     paths.plots.insert(paths.plots.end(), {file(".svg"), file(".png")});
     return;
   }
-  // Removes what a failed gnuplot left.
+  // Removes the pictures that a failed gnuplot left behind.
   for (const char* ending : {".svg", ".png"}) remove_file(file(ending));
   paths.messages.push_back(fmt::format("no picture '{}': {}", figure.title,
                                        run.message.empty() ? "gnuplot left none" : run.message));

@@ -11,7 +11,8 @@
 
 namespace lambcast::report {
 
-// Limits of the clusters and compressed optimizers drawn; the caption names the rest.
+// Limits of the clusters and compressed optimizers drawn. The caption states how many clusters
+// there are if not all are drawn.
 inline constexpr std::size_t most_panels = 6;
 inline constexpr std::size_t most_optimizers = 4;
 
@@ -57,7 +58,7 @@ std::vector<std::string> compressed_optimizers(const std::vector<Point>& points)
 std::string baseline_of(const std::vector<Point>& points, const std::string& optimizer);
 
 // Returns the rows that compare optimizers on equal terms: one model, one batch, the usual backend
-// and bandwidth, the published freeze share. No points if no batch is `enough`.
+// and bandwidth, the published freeze share. No points if `enough` holds for no batch.
 Slice common_slice(const Rows& rows, const std::function<bool(const Points&)>& enough);
 
 // Returns the file name of an optimizer's figure, "freeze_onebit_lamb"; safe for any optimizer

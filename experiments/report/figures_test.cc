@@ -116,7 +116,7 @@ TEST_CASE("a slice takes the largest batch, the usual bandwidth and the publishe
   CHECK_FALSE(contains(throughput_figure(wanted).data, "NICs of"));
 }
 
-TEST_CASE("nccl is preferred, else the most common backend, for compressed rows on their own") {
+TEST_CASE("nccl is preferred, else the most common backend, separately for compressed rows") {
   std::vector<Point> points = {plain(8, 80), plain(16, 120), packed(8, 100), packed(16, 190)};
   for (Point p : {packed(8, 70), packed(16, 90), packed(32, 95)}) {
     p.backend = "mpi";
@@ -214,7 +214,7 @@ TEST_CASE("runs within one node are no sweep over GPUs per node") {
   CHECK(rows(throughput_figure(points).data).size() == 3);
 }
 
-TEST_CASE("of several numbers of GPUs per node one is drawn, whole nodes or not") {
+TEST_CASE("one of several numbers of GPUs per node is drawn, whole nodes or not") {
   std::vector<Point> points;
   for (const double per_node : {4, 8}) {
     for (const double gpus : {2, 4, 8, 16}) {
@@ -287,7 +287,7 @@ TEST_CASE("run time against freeze share has one line per backend and the plain 
   CHECK(contains(figure.script, "whole run (hours)"));
 }
 
-TEST_CASE("a freeze share that differs by the length of the run alone is no axis") {
+TEST_CASE("freeze shares that differ only because run lengths do are no axis") {
   std::vector<Point> points = {plain(8, 400), packed(8, 1000), packed(8, 500)};
   points[2].steps = 2000;
   for (const Figure& figure : figures_of(points)) CHECK_FALSE(contains(figure.data, "nan"));
@@ -299,7 +299,7 @@ TEST_CASE("a freeze share that differs by the length of the run alone is no axis
   CHECK(contains(figure.caption, "steps 1000"));
 }
 
-TEST_CASE("freeze shares that vary in clusters beyond the panels alone are not drawn") {
+TEST_CASE("freeze shares that vary only in clusters without a panel are not drawn") {
   std::vector<Point> points;
   for (int i = 0; i < 8; ++i) {
     points.push_back(packed(8, 100, 167));
@@ -337,7 +337,7 @@ TEST_CASE("a freeze_step past the last step is a warm-up of the whole run") {
   CHECK(std::isnan(plain(8, 100).freeze_share()));
 }
 
-TEST_CASE("bars add up to the step time, with the rest as other") {
+TEST_CASE("bars add up to the step time, with the remaining time as other") {
   Point p = packed(8, 100);
   // Parts in order: forward, backward, exposed_comm, compress, decompress, optimizer, bubble. Their
   // sum is 280.
@@ -361,7 +361,7 @@ TEST_CASE("parts that overlap in time are named in the caption") {
                  "The parts of 1 bars overlap"));
 }
 
-TEST_CASE("of many GPU counts evenly chosen ones become bars") {
+TEST_CASE("evenly chosen GPU counts become bars if there are many") {
   std::vector<Point> points;
   for (double gpus = 1; gpus <= 1024; gpus *= 2) {  // 11 counts, of which every second one is drawn
     Point p = packed(gpus, 10 * gpus);
@@ -369,7 +369,7 @@ TEST_CASE("of many GPU counts evenly chosen ones become bars") {
     points.push_back(p);
   }
   const Figure figure = step_figure(points, "onebit_lamb");
-  REQUIRE(rows(figure.data).size() == 12);  // each bar has that of the plain run next to it
+  REQUIRE(rows(figure.data).size() == 12);  // each bar is next to one of the plain run
   CHECK(contains(rows(figure.data)[3], "\"warm-up\" 4 "));
   CHECK(contains(rows(figure.data)[11], "\"warm-up\" 1024 "));
   CHECK(contains(figure.caption, "6 of the GPU counts"));
@@ -397,7 +397,7 @@ TEST_CASE("results without a compressed optimizer have the three general figures
   CHECK(figures_of({}).size() == 3);
 }
 
-TEST_CASE("more clusters than panels are named, not drawn") {
+TEST_CASE("the caption states if there are more clusters than panels") {
   std::vector<Point> points;
   for (int i = 0; i < 8; ++i) {
     for (Point p : {plain(8, 80), plain(16, 120)}) {
@@ -410,7 +410,7 @@ TEST_CASE("more clusters than panels are named, not drawn") {
   CHECK(contains(figure.caption, "the first 6 of 8 clusters"));
 }
 
-TEST_CASE("names of users cannot leave their place in scripts, data and file names") {
+TEST_CASE("names of users cannot break scripts, data and file names") {
   CHECK(script_text("it's `x`\n") == "'it'.\"'\".'s `x` '");
   // Two quotes in a row end a text of gnuplot, and ]]> is not allowed in XML.
   CHECK(script_text("'''a''") == "''.\"'''\".'a'.\"''\".''");
@@ -432,7 +432,7 @@ TEST_CASE("a title that is too long for one line takes two, in smaller letters")
   CHECK(contains(title_label(half + half + half + ", b", 820, 400), "font ',8'"));
 }
 
-TEST_CASE("round places lie above zero") {
+TEST_CASE("round axis values are above zero") {
   CHECK(round_places(0, 10).empty());
   CHECK(round_places(-1, 10).empty());
   CHECK(round_places(1, INFINITY).empty());

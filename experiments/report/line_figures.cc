@@ -97,8 +97,8 @@ std::string backend_label(const Point& p) {
   return p.cuda_aware == "true" || p.cuda_aware == "1" ? "MPI, CUDA-aware" : "MPI, host-staged";
 }
 
-// Returns the coordinates of a row in the freeze figure. Plain rows are the baseline, with any
-// backend.
+// Returns the coordinates of a row in the freeze figure. Rows of the plain optimizer are the
+// baseline, so their backend does not count.
 Coordinates place_over_freeze(const Point& p) {
   Coordinates at{{p.cluster, p.optimizer}, {p.gpus}};
   if (!p.compressed()) return at;

@@ -69,7 +69,7 @@ constexpr Heading headings[] = {
     {"communication calibrated", "communication_calibrated", Kind::fact},
     {"status", "status", Kind::fact}};
 
-// Columns about one kind of step that only the page's script uses.
+// A column that only the page's script uses. `details` exist for each kind of step.
 struct Detail {
   std::string_view title;
   double unit;
@@ -163,7 +163,7 @@ void Listing::read_settings(std::string_view settings) {
     const std::size_t end = std::min(settings.find("; ", begin), settings.size());
     const std::string_view setting = settings.substr(begin, end - begin);
     const std::size_t equals = std::min(setting.find('='), setting.size());
-    // The name of a cluster from a file is in its column; the file is in its settings.
+    // A cluster from a file has its name in the column `cluster` and its file in `settings`.
     const std::string_view name = setting.substr(0, equals);
     const bool has_column =
         std::any_of(columns_.begin(), columns_.begin() + static_cast<std::ptrdiff_t>(fixed_),

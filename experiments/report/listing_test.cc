@@ -102,7 +102,7 @@ TEST_CASE("listing: a key found only in settings has a column, empty if it was n
   for (const auto& [row, said] :
        {std::pair{0, Json("")}, {1, Json(2)}, {2, Json(4)}, {3, Json("")}})
     CHECK(name_at(tp, static_cast<std::size_t>(row)) == said);
-  // The name of a description from a file is in its column; the file is in its settings.
+  // A description from a file has its name in its column and its file in `settings`.
   const Json file = json_of(listing_of("cluster,settings\nmine,cluster=./a.toml\n"));
   CHECK(column(file, "cluster").at("names") == Json::parse(R"(["mine"])"));
   CHECK(column(file, "cluster file").at("names") == Json::parse(R"(["./a.toml"])"));
@@ -110,7 +110,7 @@ TEST_CASE("listing: a key found only in settings has a column, empty if it was n
   CHECK(name_at(link, 1) == "");
 }
 
-TEST_CASE("listing: endless settings have one column for all past the limit") {
+TEST_CASE("listing: settings beyond the limit share one column") {
   std::string text = "gpus,settings\n";
   for (int i = 0; i < 100; ++i) text += fmt::format("8,k{}={}\n", i, i);
   const Json rows = json_of(listing_of(text));
@@ -127,7 +127,7 @@ TEST_CASE("listing: no name ends its script element") {
 }
 
 TEST_CASE(
-    "listing: if rows do not fit a page, whole values of the longest key stay, and it says "
+    "listing: if rows do not fit a page, complete slices of the longest key stay, and it says "
     "so") {
   std::string text = "gpus,steps,run_time_s\n";
   const std::size_t steps = Listing::most_rows / 2 + 10;
@@ -204,7 +204,7 @@ TEST_CASE("listing: packed cells are those that are written as text") {
   CHECK(forms == std::set<std::string>{"cells", "decimals", "values"});
 }
 
-TEST_CASE("listing: columns without end do not make a page that does not open") {
+TEST_CASE("listing: a page with very many columns still opens") {
   std::string text = "gpus,steps";
   for (const StepKind kind : step_kinds)
     for (const std::string_view part : step_parts)

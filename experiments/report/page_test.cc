@@ -178,7 +178,7 @@ TEST_CASE("a manifest that is not a JSON object is refused by name") {
                       Catch::StartsWith("run/manifest.json: tool: is not \"lambcast\""));
 }
 
-TEST_CASE("a manifest that nests without end is refused before the stack ends") {
+TEST_CASE("a deeply nested manifest is refused before the stack overflows") {
   const std::string deep = "{\"tool\": \"lambcast\", \"a\":" + std::string(100'000, '[');
   CHECK_THROWS_WITH(manifest_html(deep + std::string(100'000, ']') + "}", "manifest.json"),
                     Catch::Contains("manifest.json: nests too deep"));

@@ -175,7 +175,7 @@
       .filter(function (name) { return name === "LAMB step"; }).length, 0);
   }
 
-  // All rows differ in more keys than the NIC.
+  // Without a filter the rows differ in more keys than `x`, so there is no break-even.
   function noBreakEvenOfUnlikeRows() {
     const data = explorer.data, figure = data.column("speedup_vs_baseline");
     const unlike = lambcast.linesOf(data, data.matching({}, data.drawable(figure)),

@@ -21,9 +21,9 @@ struct Look {
 // Returns "1-bit LAMB" for "onebit_lamb"; an unknown name stays as it is.
 std::string display_name(std::string_view optimizer);
 
-// Returns the look of an optimizer. A plain one has a lighter colour than its compressed form and a
-// hollow mark. LAMB's marks are larger than Adam's, so that both are visible if lines meet. `index`
-// chooses a look for unknown names.
+// Returns the look of an optimizer. A plain optimizer has a lighter colour than its compressed
+// form, and a hollow mark. LAMB's marks are larger than Adam's, so that both are visible if lines
+// meet. `index` chooses a look for unknown names.
 Look optimizer_look(std::string_view optimizer, std::size_t index);
 Look series_look(std::size_t index);
 

@@ -119,14 +119,14 @@ TEST_CASE("figures that are left out are reported, and pictures of an earlier re
   std::ofstream(folder.path / "plots" / "freeze_onebit_lamb.png") << "old";
   const Paths paths = report_of(folder.path);
   CHECK_FALSE(fs::exists(folder.path / "plots" / "freeze_onebit_lamb.png"));
-  // One batch, one freeze share and one bandwidth allow three figures less.
+  // With one batch, one freeze share and one bandwidth, three figures are left out.
   CHECK(paths.messages.size() == 3);
   CHECK(paths.plots.size() == 3 * 4);
   CHECK_FALSE(contains(file_text(paths.page), "It needs 1-bit LAMB at one GPU count"));
   CHECK(contains(paths.messages[2], "It needs 1-bit LAMB at one GPU count"));
 }
 
-TEST_CASE("without gnuplot the page and the sources of the figures still come out") {
+TEST_CASE("without gnuplot the page and the sources of the figures are still written") {
   const ResultsFolder folder("no_gnuplot", small_results());
   const SearchPath none("/nonexistent");
   const Paths paths = report_of(folder.path);

@@ -41,7 +41,7 @@ constexpr TextField text_fields[] = {{"model", &Point::model},
 constexpr std::size_t settings_field =
     std::ranges::find(text_fields, &Point::settings, &TextField::field) - text_fields;
 
-// Limit of the texts searched for duplicates, if all rows differ.
+// Limit of the different texts of a column that are cached. The cache is cleared when it is full.
 constexpr std::size_t most_known = 1 << 15;
 
 struct NumberField {

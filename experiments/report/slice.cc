@@ -17,7 +17,7 @@
 namespace lambcast::report {
 namespace {
 
-// Work of one GPU in a step. Compared often, formatted seldom.
+// Work of one GPU in a step. It is compared often and formatted rarely.
 struct LocalBatch {
   double micro, accum;
   bool operator==(const LocalBatch&) const = default;

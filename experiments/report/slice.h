@@ -68,7 +68,8 @@ void keep_usual_nic(Slice& slice);
 // if neither exists.
 bool keep_batch(Slice& slice, const std::function<bool(const Points&)>& enough);
 
-// Same, but also keeps the most common number of steps of that batch, for which `enough` must hold.
+// Calls keep_batch(), and also keeps the most common number of steps of that batch, for which
+// `enough` must hold.
 bool keep_batch_and_steps(Slice& slice, const std::function<bool(const Points&)>& enough);
 
 // Position of a row in a figure. 0 stands for a missing number, since no row that ran has it.

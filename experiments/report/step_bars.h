@@ -18,7 +18,7 @@ namespace lambcast::report {
 struct Bar {
   std::string label;  // "LAMB", "warm-up", "compressed"
   double gpus = absent, global_batch = absent, step_time_us = absent;
-  std::array<double, step_parts.size() + 1> parts_us{};  // step_parts, then the rest
+  std::array<double, step_parts.size() + 1> parts_us{};  // step_parts, then the remaining time
 };
 
 struct BarPanel {
@@ -26,7 +26,7 @@ struct BarPanel {
   std::vector<Bar> bars;  // grouped by GPU count, ascending
 };
 
-// Limit of the GPU counts in a figure. Of more, evenly chosen ones are kept.
+// Limit of the GPU counts in a figure. If there are more, evenly chosen ones are kept.
 inline constexpr std::size_t most_groups = 6;
 
 // Returns the bars of one cluster for one compressed optimizer and its baseline, for each GPU

@@ -15,7 +15,8 @@ namespace {
 // Limit of any number: larger than those of any cluster or run, and safe to multiply.
 constexpr double largest = 1e18;
 
-// Limit of the steps searched for duplicates, if all rows differ.
+// Limit of the parsed texts that are cached for rows with equal step columns. The cache is cleared
+// when it is full.
 constexpr std::size_t most_texts = 1 << 15;
 
 double parsed_number(const csv::Reader& file, std::size_t column, bool zero_allowed) {

@@ -28,15 +28,16 @@ struct Scan {
   std::string pays;  // "below 10 Gbit/s (4.2 to 25)", "at every bandwidth scanned (...)"
 };
 
-// The counts are of all rows; the rest uses the kept rows, and points into them.
+// Summary of the results. Its counts are of all rows; the other members use the kept rows, and
+// point into them.
 struct Summary : Counts {
   std::size_t kept = 0;  // number of points kept
   std::string thinning;  // which were: "one in 4 values of steps"; empty where all were
   std::vector<std::string> best_apart, worst_apart;  // what tells them apart, as "precision fp16"
   std::vector<std::string> break_even;               // one sentence per optimizer with a scan
   std::vector<BreakEven> crossings;                  // for scans that cross 1 once
-  std::vector<Scan> scans;                           // all of them
-  Contest contest;                                   // among exchanges
+  std::vector<Scan> scans;                           // all scans
+  Contest contest;                                   // contest among the exchanges
   // steps over GPUs that are not monotone (experiments/verdict/turns.h); may be empty
   std::string turns;
 };

@@ -76,7 +76,9 @@ TEST_CASE("the summary names turning points of steps over GPUs") {
                  "box)."));
 }
 
-TEST_CASE("the summary judges by whole intervals and names the shipped kernels that turn it") {
+TEST_CASE(
+    "the summary judges by whole intervals and names the shipped kernels if they change the "
+    "verdict") {
   std::vector<Point> points(2, compared(10, 8, 1.1));
   for (Point& p : points) {
     p.speedup_low = 0.9;
@@ -197,7 +199,7 @@ TEST_CASE("runs without warm-up, and those that mostly warm up, are left out and
   CHECK_FALSE(contains(words(summary_of(points)), "Best"));
 }
 
-TEST_CASE("reasons that differ in their numbers alone are counted together") {
+TEST_CASE("reasons that differ only in their numbers are counted together") {
   std::vector<Point> points(5, compared(1, 8, 2));
   points[0].status = "infeasible: needs 17.5 GiB of 16 GiB";
   points[1].status = "infeasible: needs 180 GiB of 16 GiB";

@@ -224,7 +224,8 @@ const lambcast = {};
         if (column.passes !== null && places.size > 1) places.delete(column.passes);
         let best = null;
         const widest = Math.max.apply(null, Array.from(places.values(), (one) => one.spots.size));
-        // Plain rows stay in the slice, for comparison.
+        // For a choice, a value with rows of the plain optimizer is preferred, so that the slice
+        // has something to compare with.
         const isChoice = choices.indexOf(column.key) >= 0;
         const plain = isChoice && Array.from(places.values()).some(function (one) { return one.plain > 0; });
         column.order.filter(function (p) { return places.has(p); }).forEach((place) => {
