@@ -9,7 +9,7 @@
 
 namespace lambcast {
 
-// Reads lora_rank and lora_targets and gives training's model the adapters. Also reads the
+// Reads lora_rank and lora_targets and adds the adapters to training's model. Also reads the
 // optimizer, for a finding on what an exchange with fewer bits still saves. Throws Error (usage)
 // for targets without a rank.
 std::vector<Finding> choose_adapters(const Words& words, TrainingPlan& training);

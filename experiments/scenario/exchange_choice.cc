@@ -75,7 +75,8 @@ void check_sites(const TrainingPlan& training) {
     fail_input(flag("exchange"), "sites of experts are not modelled", "local:STEPS");
 }
 
-// Checks that shares of a node's sum go to the same ranks of each node.
+// Checks that equally many ranks with the same weights are on each node, as a sharded exchange
+// needs.
 void check_shares(const TrainingPlan& training) {
   const ProcessGroup ranks = exchanging_ranks(training);
   if (training.exchange.is_sharded() && ranks.nodes() > 1 && !ranks.uniform())
@@ -97,7 +98,7 @@ void check_graph(const TrainingPlan& training) {
                "neighbours:ring");
 }
 
-// Chooses the form of the library that runs, for the parts that are not stated.
+// Fills in the parts of the exchange that are not stated with those of the framework's library.
 void choose_form(TrainingPlan& training, std::vector<Finding>& findings) {
   Exchange& exchange = training.exchange;
   if (const std::string why = refused_form(exchange); !why.empty())

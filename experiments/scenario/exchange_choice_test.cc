@@ -31,7 +31,7 @@ bool says(const WhatIf& what_if, const std::string& code) {
 
 }  // namespace
 
-TEST_CASE("exchange choice: sites are nodes, or parts or groups of them, and have others to meet") {
+TEST_CASE("exchange choice: sites are nodes, or parts or groups of them, and there are several") {
   // 64 GPUs, 4 per node.
   for (const char* site : {"2", "4", "8", "32"}) {
     CAPTURE(site);
@@ -148,7 +148,7 @@ TEST_CASE("exchange choice: PyTorch runs models without blocks as data paralleli
   CHECK_THAT(refusal(images({{"framework", "megatron"}})), Contains("no transformer blocks"));
 }
 
-TEST_CASE("exchange choice: 1-bit optimizers bring theirs, ZeRO has its own, one way at a time") {
+TEST_CASE("exchange choice: 1-bit optimizers and ZeRO have their own, and only one is chosen") {
   CHECK_THAT(refusal(with({{"exchange", "fp8"}})),
              Contains("onebit_lamb brings its own exchange (allowed: onebit, also in two levels "
                       "and overlapped, or plain optimizers)"));
@@ -170,14 +170,15 @@ TEST_CASE("exchange choice: 1-bit optimizers bring theirs, ZeRO has its own, one
              Contains("it codes the weights that ZeRO stage 1 gathers"));
 }
 
-TEST_CASE("exchange choice: exchanges without effect are found, once there are ranks") {
+TEST_CASE("exchange choice: exchanges that are inexact, rare or without effect are reported") {
   CHECK(says(exchanging("local:16"), "exchange-convergence"));
   CHECK_FALSE(says(exchanging("all_reduce"), "exchange-convergence"));
   CHECK_FALSE(
       says(exchanging("fp8", {{"gpus", "1"}, {"global_batch", "16"}}), "exchange-convergence"));
   CHECK(says(exchanging("local:6000"), "exchange-never"));
   CHECK_FALSE(says(exchanging("local:5993"), "exchange-never"));
-  // Ten meetings in 5,993 steps are enough, and fewer are found at any length of the run.
+  // `exchange-seldom` is reported for fewer than ten exchanges in the run, and for more than 2,000
+  // steps between two.
   for (const char* steps : {"20", "100", "5993", "100000"}) {
     const std::int64_t length = std::stoll(steps);
     for (const std::int64_t every : {length / 10, length / 10 + 1, length / 2, length}) {
@@ -193,7 +194,7 @@ TEST_CASE("exchange choice: exchanges without effect are found, once there are r
   CHECK_FALSE(says(exchanging("qgz", {{"zero_stage", "3"}}), "exchange-of-stage-3"));
 }
 
-TEST_CASE("exchange choice: gradients in fp32 go in 16 bits, and no others do once more") {
+TEST_CASE("exchange choice: fp32 gradients can be sent in 16 bits, 16-bit ones are refused") {
   const auto single = [](const std::string& exchange, const WhatIf& more = {}) {
     return exchanging(exchange, with(more, {{"precision", "fp32"}}));
   };
@@ -215,7 +216,7 @@ TEST_CASE("exchange choice: gradients in fp32 go in 16 bits, and no others do on
   CHECK_THAT(refusal(single("bf16", {{"zero_stage", "2"}})), Contains("communication_data_type"));
   // Weights are sent in fp32 every H steps, at any precision.
   CHECK(refusal(exchanging("bf16 / every 30 / nodes")).empty());
-  // The other word for it would have no effect.
+  // fp32_gradients=false is refused for fp32 weights; the error names the exchange to use instead.
   for (const char* framework : {"deepspeed", "pytorch", "torchtitan"})
     CHECK_THAT(
         refusal(single("all_reduce", {{"framework", framework}, {"fp32_gradients", "false"}})),

@@ -24,8 +24,8 @@ using parallel::Sharding;
 
 constexpr std::int64_t most_ranks = 65536;
 
-// Values that are the default for every model and GPU, so that setting them selects no layout.
-// Switches are off.
+// Values that are the default for every model and GPU, so that setting them selects no layout. The
+// default of a switch is off.
 constexpr std::pair<std::string_view, std::string_view> stated_defaults[] = {
     {"tp", "1"},
     {"cp", "1"},
@@ -68,7 +68,7 @@ bool asks_for_layout(const Words& words, const ModelShape& model, std::int64_t z
     const std::string* value = words.find(key.name);
     if (value == nullptr) continue;
     if (key.name == "partition_activations") {
-      // It controls how checkpoints are kept, not whether there are any.
+      // partition_activations controls how checkpoints are kept, not whether there are any.
       (void)words.choice(key.name);
       continue;
     }
@@ -172,7 +172,8 @@ void choose_recompute(const Words& words, Parallelism& how) {
   how.repeated = experts ? Repeated::experts : repeated_by(how.recompute, how.framework.name);
 }
 
-// With sequence parallelism the inputs of blocks are divided already.
+// Reads partition_activations. It has no effect with sequence parallelism, which divides the inputs
+// of blocks already.
 void choose_checkpoints(const Words& words, Parallelism& how) {
   how.partitions_activations = words.choice("partition_activations").value_or(0) == 1 &&
                                how.layout.tp > 1 && !how.sequence_parallel &&

@@ -22,7 +22,7 @@ WhatIf layout(const WhatIf& changes = {}) {
   return what_if;
 }
 
-TEST_CASE("layout choice: data parallelism of DeepSpeed's stages 0 to 2 is as before") {
+TEST_CASE("layout choice: data parallelism with DeepSpeed's stages 0 to 2 has no layout") {
   for (const WhatIf& changes : {WhatIf{},
                                 {{"tp", "1"}, {"pp", "1"}, {"ep", "1"}},
                                 {{"zero_stage", "2"}},
@@ -30,7 +30,7 @@ TEST_CASE("layout choice: data parallelism of DeepSpeed's stages 0 to 2 is as be
     CHECK_FALSE(resolved(layout(changes)).training.parallelism.has_value());
 }
 
-TEST_CASE("layout choice: DeepSpeed stated or assumed is one run, with one forecast") {
+TEST_CASE("layout choice: the forecast is the same with DeepSpeed stated or assumed") {
   for (const WhatIf& changes : {WhatIf{},
                                 {{"zero_stage", "2"}},
                                 {{"zero_stage", "3"}},
@@ -86,7 +86,7 @@ TEST_CASE("layout choice: dp gives the GPUs, or is checked against them") {
                     "(allowed: 8)"));
 }
 
-TEST_CASE("layout choice: what a framework's pipelines do not run") {
+TEST_CASE("layout choice: settings that a framework's pipelines do not support are refused") {
   const auto piped = [](const char* framework, const WhatIf& changes) {
     return with(changes, layout({{"pp", "4"}, {"framework", framework}}));
   };
@@ -109,7 +109,7 @@ TEST_CASE("layout choice: what a framework's pipelines do not run") {
   CHECK_FALSE(foreign("megatron", {{"interleave", "2"}}));
 }
 
-TEST_CASE("layout choice: a schedule takes each batch of a ramp") {
+TEST_CASE("layout choice: a schedule must fit each batch of a ramp") {
   const WhatIf interleaved = layout({{"pp", "4"},
                                      {"interleave", "2"},
                                      {"framework", "megatron"},
@@ -134,7 +134,7 @@ TEST_CASE(
              Contains("--zero-stage 1, 2 or 3"));
 }
 
-TEST_CASE("layout choice: fp32 weights are their own masters, and so are their gradients") {
+TEST_CASE("layout choice: fp32 weights have no master copies, and their gradients are fp32") {
   const auto parts = [](const WhatIf& changes) {
     CollectiveCosts costs;
     std::map<std::string, double> named;
@@ -192,7 +192,8 @@ TEST_CASE("layout choice: ranks that share optimizer states may sum all gradient
   CHECK(resolved(layout({{"optimizer", "lars"}})).training.optimizer() == OptimizerType::lars);
 }
 
-TEST_CASE("layout choice: DeepSpeed's buckets and overlap are those of its stage in a layout too") {
+TEST_CASE(
+    "layout choice: DeepSpeed's buckets and overlap follow from its ZeRO stage in a layout too") {
   const auto training = [](const WhatIf& changes) {
     // Training uses every layer of GPT-2; BERT has an unused pooler.
     WhatIf what_if{{"model", "gpt2"},     {"cluster", "dgx-a100-80g"},
@@ -271,7 +272,7 @@ TEST_CASE("layout choice: DeepSpeed fills experts to their capacity, others drop
                     Contains("one_hot needs a limit of tokens for each expert"));
 }
 
-TEST_CASE("layout choice: 1-bit LAMB on shards reports that its ratios are those of the shards") {
+TEST_CASE("layout choice: 1-bit LAMB on shards reports that it uses trust ratios of shards") {
   WhatIf what_if = layout({{"tp", "2"}, {"optimizer", "onebit_lamb"}, {"backend", "nccl"}});
   what_if["freeze_step"] = "1000";
   const Scenario scenario = resolved(what_if);
@@ -389,7 +390,7 @@ TEST_CASE("layout choice: adapters are chosen by rank, and layouts follow") {
   CHECK_THROWS_WITH(resolved(layout({{"lora_rank", "0"}})), Contains("--lora-rank"));
 }
 
-TEST_CASE("layout choice: attention in fp8, heads for tokens, and buckets") {
+TEST_CASE("layout choice: keys of fp8 attention, exchange of heads, and gradient buckets") {
   const WhatIf h100{{"cluster", "hgx-h100-ndr"}, {"cp", "2"}, {"framework", "megatron"}};
   const auto with_h100 = [&](WhatIf changes) {
     WhatIf what_if = layout(h100);

@@ -1,5 +1,5 @@
-// Findings on a valid layout: it differs from the framework's own behaviour, or a setting is
-// treated as another one.
+// Findings on a valid layout that differs from the framework's own behaviour, or in which a setting
+// is treated as another one.
 //
 // Codes: warnings schedule-of-framework, sequence-of-framework, lamb-per-shard; notes
 // attention-untimed, prefetch-below-matrix, passes-meet.

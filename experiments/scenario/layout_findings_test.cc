@@ -51,7 +51,7 @@ TEST_CASE(
     CHECK(said("attention-untimed", asked(cluster, kernel)).empty());
 }
 
-TEST_CASE("layout findings: sequence parallelism is not of DeepSpeed's own") {
+TEST_CASE("layout findings: sequence parallelism with DeepSpeed gets a warning") {
   const WhatIf divided{{"tp", "2"}, {"sequence_parallel", "true"}};
   CHECK_THAT(said("sequence-of-framework", on("dgx-a100-80g", divided)), Contains("AutoTP"));
   CHECK(
@@ -81,7 +81,7 @@ TEST_CASE("layout findings: passes of stages that share NICs are named if the mo
   CHECK(said("passes-meet", asked("1", "tp-cp-ep-pp-dp")).empty());
 }
 
-TEST_CASE("layout findings: a prefetch below a matrix counts as one") {
+TEST_CASE("layout findings: a prefetch bucket smaller than a matrix counts as whole matrices") {
   const TemporaryFolder folder;
   const auto with_bucket = [&](const char* elements) {
     const std::string path = folder.file(

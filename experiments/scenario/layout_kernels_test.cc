@@ -14,7 +14,7 @@ WhatIf plain_adamw(const WhatIf& changes) {
                             without({"freeze_step"})));
 }
 
-TEST_CASE("layout kernels: the kernels that ship serve any framework") {
+TEST_CASE("layout kernels: the shipped kernels can be used with any framework") {
   for (const char* framework : {"deepspeed", "megatron", "torchtitan", "colossalai", "pytorch"}) {
     INFO(framework);
     const WhatIf asked = plain_adamw({{"framework", framework}, {"zero_stage", "0"}});
@@ -37,7 +37,7 @@ TEST_CASE("layout kernels: PyTorch updates all tensors at once from release 2.0 
 }
 
 // Programs that train convolutional nets run them without a layout.
-TEST_CASE("layout: every program but those of transformers runs a convolutional net") {
+TEST_CASE("layout: every program except those for transformers runs a convolutional net") {
   for (const std::string& framework : framework_names()) {
     INFO(framework);
     const WhatIf asked = with({{"model", "resnet50"}, {"framework", framework}});

@@ -14,7 +14,7 @@ std::int64_t said(const WhatIf& asked, const char* code) {
   return std::ranges::count(resolved(asked).findings, code, &Finding::code);
 }
 
-TEST_CASE("optimizer keys: weight decay moves the forecast, or is said to have no effect") {
+TEST_CASE("optimizer keys: weight decay changes the forecast, or is reported without effect") {
   std::size_t moved = 0;
   for (const OptimizerModel* optimizer : optimizer_models())
     for (const char* kernels : {"deepspeed", "fused"}) {
@@ -39,7 +39,7 @@ TEST_CASE("optimizer keys: weight decay moves the forecast, or is said to have n
   CHECK(moved >= 5);
 }
 
-TEST_CASE("optimizer keys: 0/1 Adam's policy is a question too, and of others has no effect") {
+TEST_CASE("optimizer keys: 0/1 Adam's policy can be set, without effect on other optimizers") {
   const WhatIf zero_one = with({{"optimizer", "zero_one_adam"}, {"freeze_step", "1000"}});
   const auto compressed = [&](const WhatIf& keys) {
     CollectiveCosts costs;

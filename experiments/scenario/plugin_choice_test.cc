@@ -144,7 +144,7 @@ TEST_CASE("plugin: LAMB that a plugin casts to another optimizer is warned of") 
   CHECK(warnings(with_plugin("lamb", "torch_ddp")).empty());
 }
 
-TEST_CASE("plugin: LowLevelZero alone has column means summed over the ranks that share states") {
+TEST_CASE("plugin: only LowLevelZero sums column means over the ranks that share states") {
   const auto column_sums = [](const char* optimizer, const char* plugin) {
     const Scenario scenario = resolved(with_plugin(optimizer, plugin, {{"zero_stage", "2"}}));
     std::int64_t calls = 0;
@@ -156,7 +156,7 @@ TEST_CASE("plugin: LowLevelZero alone has column means summed over the ranks tha
     CHECK(column_sums(factored, "hybrid_parallel") == 0);
     CHECK(column_sums(factored, "low_level_zero") > 0);
   }
-  // Calls are whole, but a rank has a fraction of the matrices, so they may differ by one.
+  // A rank has a fraction of the matrices but whole calls, so the counts may differ by one.
   CHECK(std::abs(column_sums("came", "low_level_zero") -
                  2 * column_sums("adafactor", "low_level_zero")) <= 1);
 }

@@ -106,7 +106,7 @@ void drop_offload_note(const deepspeed::DeepSpeedConfig& config, std::vector<Fin
 
 bool is_fp8(std::string_view precision) { return precision.ends_with("fp8"); }
 
-// The type that a JSON casts the model to; empty if it states none.
+// Returns the type to which a JSON casts the model; empty if it states none.
 std::string precision_of(const deepspeed::DeepSpeedConfig& config) {
   return config.fp16.enabled.value ? "fp16" : config.bf16_enabled.value ? "bf16" : "";
 }

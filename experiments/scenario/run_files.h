@@ -18,11 +18,11 @@ namespace lambcast {
 // are not modelled, and for two runs at once.
 WhatIf with_run_files(const WhatIf& asked, Catalog& catalog, std::vector<Finding>& findings);
 
-// Whether a file may give the inputs that no flag gives.
+// Returns whether a file may give the inputs that no flag gives.
 bool has_run_files(const WhatIf& asked);
 
-// A folder is a checkpoint of Hugging Face: names its config.json as the model. Throws Error
-// (usage) for a folder without one.
+// Replaces a model that is a folder (a checkpoint of Hugging Face) by the folder's config.json.
+// Throws Error (usage) for a folder without one.
 void name_file_of_checkpoint(WhatIf& asked);
 
 struct InputLedger {
@@ -30,8 +30,8 @@ struct InputLedger {
   std::vector<LedgerEntry> entries;
 };
 
-// Returns how each key was used of an argument list or launch script, a torchtitan job, a DeepSpeed
-// file and a config.json.
+// Returns how each key of the input files was used: of an argument list or launch script, a
+// torchtitan job, a DeepSpeed file and a config.json.
 std::vector<InputLedger> input_ledgers(const WhatIf& asked, Catalog& catalog);
 
 }  // namespace lambcast

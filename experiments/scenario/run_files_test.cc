@@ -233,7 +233,7 @@ TEST_CASE("run files: a config.json is a model, overrides included") {
   CHECK_THAT(of_type("gpt3"), Contains("unknown architecture 'gpt3' (allowed: "));
 }
 
-TEST_CASE("run files: a file that cannot be read is the key's fault") {
+TEST_CASE("run files: a file that cannot be read is an error of its key") {
   CHECK_THAT(refusal(without({"model"}, {{"megatron_args", "/no/such/file"}})),
              Contains("/no/such/file"));
 }
@@ -287,7 +287,7 @@ TEST_CASE("run files: the JSON of a launch decides the ZeRO stage, and a differe
              Contains("ds.json:2: zero_optimization.stage: 1bit-Lamb is not compatible with ZeRO"));
 }
 
-TEST_CASE("run files: YAML of a launcher is the DeepSpeed JSON that it amounts to or names") {
+TEST_CASE("run files: YAML of a launcher gives the DeepSpeed JSON that it contains or names") {
   const TemporaryFolder folder;
   const std::string accelerate =
       folder.file("accelerate.yaml",

@@ -37,7 +37,8 @@ namespace {
 
 constexpr std::string_view origins = "a preset's name or a file";
 
-// Equal GPUs are folded. For unequal ones, collectives have limits of their own.
+// Limit of the GPUs of a run. Equal GPUs are folded; for unequal ones, collectives have limits of
+// their own.
 constexpr std::int64_t max_gpus = 1 << 20;
 
 // Returns the number of ranks that hold one copy of the model.
@@ -204,7 +205,8 @@ bool assumes_seq_len(const Words& words, const TrainingPlan& training, bool conf
          (training.seq_len == training.model->max_seq_len && training.seq_len > usual_in_training);
 }
 
-// A profile other than the cluster's is the user's own choice.
+// Adds a warning if another GPU's profile stands in for the cluster's GPU, unless the user chose a
+// device.
 void find_stand_in(const Words& words, const TrainingPlan& training, Catalog& catalog,
                    std::vector<Finding>& findings) {
   const Cluster& cluster = *training.cluster;
@@ -229,7 +231,7 @@ void find_of_model(const Words& words, const TrainingPlan& training, Catalog& ca
     findings.push_back({Severity::note, "seq-len-assumed",
                         fmt::format("--seq-len not given; assumed: {} tokens ({} accepts up to {})",
                                     training.seq_len, model, training.model->max_seq_len)});
-  if (!config_json) return;  // only that may have parts which the description made of it lacks
+  if (!config_json) return;  // only a config.json can have parts that its description lacks
   for (std::string& sentence : huggingface::left_out(catalog.texts()->model(model), model))
     findings.push_back({Severity::note, "not-modelled", std::move(sentence)});
 }
@@ -247,8 +249,8 @@ std::optional<Kernels> kernels_of_framework(const TrainingPlan& training,
   return one_by_one ? Kernels::unfused_adam : own;
 }
 
-// Sets the recipes. The kernels that ship here work with any framework. The recipes that `nvidia`
-// stands for have their own kernels, on any cluster.
+// Sets the recipes. The kernels that ship here work with any framework. `nvidia` selects recipes
+// with their own kernels, on any cluster.
 void choose_recipes(const Words& words, TrainingPlan& training) {
   if (words.chosen<FrameworkName>("framework") != FrameworkName::nvidia) return;
   Cluster cluster = *training.cluster;
@@ -301,8 +303,8 @@ void choose_program(const Words& words, TrainingPlan& training, std::vector<Find
                    format, own_device ? "" : " on another GPU")});
 }
 
-// Fills in the values that a file leaves to Hugging Face, if no flag sets them, and the norm of a
-// flag. Of the three batch numbers two determine the third.
+// Fills in the values that a file leaves to Hugging Face ("auto"), if no flag sets them, and the
+// norm of --gradient-clipping. Of the three batch numbers two determine the third.
 void settle_auto(const Words& words, std::int64_t hidden, deepspeed::DeepSpeedConfig& config) {
   constexpr std::pair<std::string_view, const char*> batch_flags[] = {
       {"train_batch_size", "global_batch"},
@@ -379,7 +381,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   }
   choose_kernels(words, training, versions.torch);
   if (!training.parallelism) training.overlap = choose_overlap(words, training.batch.gas, config);
-  training.recipe = deepspeed::recipe_of(config);  // with what flags say of steps and overlap
+  training.recipe = deepspeed::recipe_of(config);  // with the steps and the overlap of the flags
   training.recipe.projection = choose_projection(words, training.optimizer(), scenario.findings);
   find_of_optimizer(training, scenario.findings);
   choose_exchange(words, training, scenario.findings);

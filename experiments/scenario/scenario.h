@@ -17,7 +17,7 @@ namespace lambcast {
 struct Scenario {
   TrainingPlan training;
   // The DeepSpeed file, if there is one, with the flags written into it. training.recipe is made
-  // from it, and it has the names in messages and outputs. `optimizer` is present.
+  // from it, and messages and outputs use its names. `optimizer` is present.
   deepspeed::DeepSpeedConfig config;
   std::vector<Finding> findings;
   WhatIf asked;  // the resolved question, with values from files of other programs

@@ -18,7 +18,7 @@ TEST_CASE("scenario: any two of the three batch numbers give the third") {
   CHECK(resolved(with(numbers)).training.batch == expected);
   for (const std::string& left_out : keys)
     CHECK(resolved(without({left_out}, numbers)).training.batch == expected);
-  // One batch number alone means no accumulation.
+  // A single batch number means no accumulation.
   CHECK(resolved(without({"micro_batch"})).training.batch == Batch{65536, 1024, 1});
   CHECK(resolved(without({"global_batch"})).training.batch == Batch{1024, 16, 1});
   CHECK_THAT(refusal(with({{"global_batch", "65537"}})), Contains("65537 != 16 * 64 * 64"));
@@ -157,7 +157,7 @@ TEST_CASE("scenario: steps from samples, rounded up; assumed ones are reported")
       Contains("--samples: is 8796093022208 steps (allowed: up to 1000000000)"));
 }
 
-TEST_CASE("scenario: steps from tokens, of samples that they fill") {
+TEST_CASE("scenario: steps from tokens, which fill whole samples") {
   const auto steps = [](const WhatIf& changes) {
     return resolved(without({"steps"}, changes)).training.steps;
   };

@@ -200,7 +200,7 @@ TEST_CASE("scenario: a freeze_step may be a share of the run") {
     CHECK_THAT(refusal(with({{"freeze_step", value}})),
                Equals(fmt::format("--freeze-step: '{}' is not a percentage (allowed: 0% to 100%)",
                                   value)));
-  // The plain optimizers have none, so that a sweep may share the key; 0/1 Adam has another name.
+  // Plain optimizers ignore freeze_step, so that a sweep may share the key; 0/1 Adam renames it.
   CHECK(refusal(with({{"optimizer", "lamb"}, {"freeze_step", "10%"}})).empty());
   CHECK(resolved(with({{"optimizer", "zero_one_adam"}, {"freeze_step", "1000"}}))
             .training.recipe.onebit.var_freeze_step == 1000);
@@ -415,7 +415,7 @@ TEST_CASE("scenario: experts on every GPU are reported") {
   CHECK(message_of(resolved(with({{"model", "llama2-7b"}}, asked)), "experts-replicated").empty());
 }
 
-TEST_CASE("scenario: stdin has one reader") {
+TEST_CASE("scenario: only one input may be stdin") {
   CHECK_THAT(refusal(with({{"config", "-"}, {"cluster", "-"}})),
              Equals("--cluster: - is stdin, which --config reads already"));
 }

@@ -34,7 +34,7 @@ TEST_CASE("stacks: pyramids of images and PyTorch's modules divide nothing but d
     CHECK_THROWS_WITH(image_plan(changes), Catch::Contains(words));
 }
 
-TEST_CASE("stacks: an encoder with its decoder takes every axis but context parallelism") {
+TEST_CASE("stacks: an encoder with its decoder takes every axis except context parallelism") {
   const WhatIf t5{{"model", "t5-large"}, {"ep", "1"}, {"framework", "megatron"}};
   const auto divided = [&](const char* axis) {
     WhatIf what_if = t5;
@@ -46,7 +46,7 @@ TEST_CASE("stacks: an encoder with its decoder takes every axis but context para
   CHECK_THROWS_WITH(divided("cp"), Catch::Contains("an encoder and a decoder"));
 }
 
-TEST_CASE("stacks: experts cost more than none, multiplied to more than copied") {
+TEST_CASE("stacks: experts cost more than none, and one-hot routing more than copies") {
   CollectiveCosts costs;
   const auto step = [&](const WhatIf& changes) {
     return forecast(image_plan(changes), costs).steps.front().step_time_us;

@@ -139,7 +139,8 @@ constexpr Unread of_run[] = {
     {"backend",
      [](const Words&, const TrainingPlan& training) { return !is_onebit(training.optimizer()); },
      "it carries what 1-bit optimizers send"},
-    // Findings on the DeepSpeed configuration already report it for 1-bit optimizers.
+    // Findings on the DeepSpeed configuration already report an unused cuda_aware for 1-bit
+    // optimizers.
     {"cuda_aware",
      [](const Words&, const TrainingPlan& training) { return !is_onebit(training.optimizer()); },
      "it is of the mpi backend, which carries what 1-bit optimizers send"},
@@ -261,7 +262,8 @@ bool is_of(std::string_view key, std::string_view part) {
   return key == part || (key.starts_with(part) && key[part.size()] == '.');
 }
 
-// Whether the value leaves off what is off by default. Weights decay by default.
+// Returns whether the value turns off a feature that is off by default. Weight decay is on by
+// default.
 bool leaves_off(std::string_view key, std::string_view value) {
   return key != "weight_decay" && (value == "none" || value == "false" || value == "0");
 }

@@ -36,7 +36,7 @@ TEST_CASE("unread keys: fused kernels are read with every optimizer that has the
   }
 }
 
-TEST_CASE("unread keys: gradients that BF16_Optimizer clips take it a pass more") {
+TEST_CASE("unread keys: clipping gradients takes BF16_Optimizer one more pass") {
   const auto step_us = [](const char* norm) {
     CollectiveCosts costs;
     const WhatIf asked = with({{"optimizer", "adamw"},
@@ -153,7 +153,7 @@ TEST_CASE("unread keys: the key for the scores of attention is unread if a kerne
   }
 }
 
-TEST_CASE("unread keys: a window that attention does not look through") {
+TEST_CASE("unread keys: a window is unread if the attention kernel does not use it") {
   const WhatIf gpt{
       {"model", "gpt2"}, {"optimizer", "adam"}, {"global_batch", "16"}, {"micro_batch", "2"}};
   const WhatIf fused = with({{"framework", "megatron"}, {"tp", "2"}}, gpt),

@@ -6,7 +6,7 @@
 namespace lambcast {
 namespace {
 
-TEST_CASE("scenario: a precision that nobody states is the usual one of the model") {
+TEST_CASE("scenario: a precision that is not stated is the usual one of the model") {
   const auto weights = [](const char* model, const char* cluster, const char* optimizer,
                           const WhatIf& more = {}) {
     WhatIf asked{{"model", model}, {"cluster", cluster}, {"gpus", "8"}, {"optimizer", optimizer}};

@@ -42,7 +42,7 @@ struct WhatIfKey {
   std::vector<std::string> words{};  // all valid values
   std::string_view group{};          // its heading in help texts
 
-  // Returns whether the values are "false" and "true"; the flag alone means "true".
+  // Returns whether the values are "false" and "true"; the flag without a value means "true".
   bool is_switch() const { return words.size() == 2 && words[0] == "false" && words[1] == "true"; }
 };
 // The word of `recompute` that has no Recompute value (activation_memory.h): recompute only the
@@ -70,7 +70,7 @@ const WhatIfKey* find_key(std::string_view name);
 // Returns the placeholder after the flag in --help: "N", "X", "TEXT".
 std::string_view name_of(ValueType type);
 
-// Returns the text of --help, followed by the key's words if the text does not name them itself.
+// Returns the help text of the key. Its allowed values are appended if the text does not list them.
 std::string help_of(const WhatIfKey& key);
 
 }  // namespace lambcast

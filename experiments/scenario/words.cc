@@ -136,7 +136,7 @@ void Words::refuse_unknown() const {
 }
 
 Missing Words::missing_inputs() const {
-  // A key of each list, or a DeepSpeed file for those behind the first three.
+  // Inputs of which one key must be given. A DeepSpeed file (config) can give optimizer and batch.
   struct Input {
     std::vector<std::string_view> keys;
     std::string_view example;

@@ -30,8 +30,8 @@ struct Missing {
   void refuse() const;
 };
 
-// Every reader throws InvalidValue for one it cannot take. Keeps a reference to the what-if,
-// which is not to change meanwhile.
+// Reads the values of a what-if. Every reader throws InvalidValue for an invalid value. Keeps a
+// reference to the what-if, which must not change meanwhile.
 class Words {
  public:
   explicit Words(const WhatIf& what_if);
@@ -60,7 +60,7 @@ class Words {
   void refuse_missing(const std::function<void()>& read_given = {}) const;
   // The inputs that a forecast needs and that are missing.
   Missing missing_inputs() const;
-  // Descriptions from stdin ("-"), which can be read once.
+  // Throws Error (usage) if several descriptions are "-", since stdin can be read only once.
   void refuse_shared_stdin() const;
 
  private:
