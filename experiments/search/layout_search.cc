@@ -19,8 +19,8 @@
 namespace lambcast {
 namespace {
 
-// Upper limit of the step times shown. As many divisions (or settings) as are shown have a
-// candidate at least as fast. The limit can only fall.
+// Upper limit of the step times shown. It falls once as many divisions (or settings) as are shown
+// have a faster candidate, since slower ones are then not shown.
 class Limit {
  public:
   explicit Limit(const SearchOptions& options) : options_(options) {}
@@ -99,7 +99,7 @@ class Search {
   }
 
   std::vector<RefusedLayouts> refused(LayoutJudge& judge) const {
-    // index of the first one, and their number
+    // by reason: index of the first candidate rejected for it, and their number
     std::map<std::string, std::pair<std::size_t, std::size_t>> counts;
     for (std::size_t i = 0; i < candidates_.size(); ++i)
       if (!reasons_[i].empty()) ++counts.try_emplace(reasons_[i], i, 0).first->second.second;
@@ -227,7 +227,7 @@ FoundLayout found(const LayoutSpace& space, const LayoutCandidate& candidate, La
   return found;
 }
 
-// Moves layouts with free memory before tight ones that may be no faster. Both groups stay sorted
+// Moves layouts that certainly fit before tight ones that may be no faster. Both groups stay sorted
 // by step time.
 void put_tight_behind(std::vector<FoundLayout>& layouts) {
   for (std::size_t i = 1; i < layouts.size(); ++i)

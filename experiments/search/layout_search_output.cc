@@ -74,7 +74,7 @@ std::string memory_cell(const FoundLayout& found) {
   return fmt::format("{:>9}{}", bytes_cell(found.peak), found.tight ? "!" : "");
 }
 
-// Returns the words for the first layout. A faster one that may not fit ranks behind it.
+// Returns the words for the first layout, since a faster one that may not fit can rank behind it.
 std::string_view fastest_text(const LayoutSearch& search) {
   const FoundLayout& best = search.best.front();
   const bool faster = std::ranges::any_of(search.best, [&](const FoundLayout& found) {

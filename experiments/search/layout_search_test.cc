@@ -129,8 +129,8 @@ TEST_CASE("layout search: layouts that are left out are slower than those shown"
   }
 }
 
-// Splits of 46 layers over 4 stages: 48 with the ends counted, or 12, 12, 11 and 11, or 3 x 12 and
-// 10.
+// Splits of 46 layers over 4 stages: `count_ends` (48 with embedding and head, 12 per stage),
+// `spread` (12, 12, 11, 11) and `fill` (12, 12, 12, 10).
 TEST_CASE("layout search: layers that the stages do not divide are split otherwise") {
   const WhatIf asked = layouts_asked({{"model.layers", "46"}, {"pp", "4"}});
   const LayoutSearch search = searched(asked);
@@ -202,7 +202,7 @@ TEST_CASE("layout search: a flag fixes its key") {
   }
 }
 
-TEST_CASE("layout search: given replicas are those that tp, cp and pp leave") {
+TEST_CASE("layout search: a given dp is the number of replicas that tp, cp and pp leave") {
   const LayoutSearch search = searched(layouts_asked({{"dp", "4"}}));
   REQUIRE_FALSE(search.best.empty());
   for (const LayoutCandidate& candidate : layout_candidates(search.space))
@@ -218,7 +218,9 @@ TEST_CASE("layout search: given replicas are those that tp, cp and pp leave") {
   CHECK_THROWS_WITH(searched(alone), Contains("--gpus: is missing"));
 }
 
-TEST_CASE("layout search: one replica has nothing to compress, and is no best with 1-bit Adam") {
+TEST_CASE(
+    "layout search: one replica has nothing to compress, and is not the best layout for 1-bit "
+    "Adam") {
   const WhatIf asked = layouts_asked({{"precision", "fp16"}, {"framework", "deepspeed"}});
   const LayoutSearch search = searched(asked);
   REQUIRE(search.best_compressed);
