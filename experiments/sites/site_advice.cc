@@ -15,7 +15,7 @@ namespace {
 
 constexpr double day_s = 86400;
 
-// Fragments of Streaming DiLoCo: 8 of 3 layers at 24 layers.
+// Streaming DiLoCo exchanges fragments of 3 layers: 8 fragments of a model with 24 layers.
 const std::array methods{
     OuterMethod{"each step", {.every = 1, .by_layer = true}},
     OuterMethod{"DiLoCo", {}},

@@ -27,11 +27,11 @@ struct AdvisedMethod {
   OuterRound round;                         // with the published H
   std::optional<Bandwidth> for_95_percent;  // with the published H
   std::optional<int> fewest_steps;  // H that keeps 95 % on these links; nothing if none does
-  double egress_per_day = 0;        // bytes of all sites, with those steps
+  double egress_per_day = 0;        // bytes that all sites send, with those steps
 };
 
 struct SiteAdvice {
-  SiteForecast forecast;  // of the sites, with the advised method
+  SiteForecast forecast;  // forecast of the sites with the advised method
   std::vector<AdvisedMethod> methods;
   std::optional<std::size_t> best;
 };

@@ -44,7 +44,7 @@ TEST_CASE("site advice: the advised method has the fewest steps, and keeps 95 %"
   for (const AdvisedMethod& method : advice.methods)
     if (method.fewest_steps) CHECK(*method.fewest_steps >= *best.fewest_steps);
   CHECK(advice.forecast.round.utilisation >= 0.95);
-  // Unlike sites: the exchange leaves 95 % of each site's own time, or of the last one's.
+  // All shipped groups of sites: the exchange leaves 95 % of a site's own time for compute.
   for (const std::string& sites : site_group_names()) {
     const SiteAdvice of = advice_for(sites);
     CHECK(of.best.has_value());
@@ -53,7 +53,7 @@ TEST_CASE("site advice: the advised method has the fewest steps, and keeps 95 %"
   CHECK(advice.forecast.exchange.every == *best.fewest_steps);
 }
 
-TEST_CASE("site advice: with the bandwidth that it names a method keeps 95 %") {
+TEST_CASE("site advice: a method keeps 95 % at the bandwidth that is stated for it") {
   const SiteAdvice advice = advice_for("two-data-centres");
   for (const AdvisedMethod& row : advice.methods) {
     if (!row.for_95_percent) continue;

@@ -1,5 +1,5 @@
-// Property: no flag of `sites` is dropped without a word. A value that changes the forecast of one
-// site alone, or a finding of it, changes that of the sites, is refused there, or is named.
+// Property: `sites` drops no flag silently. A value that changes the forecast or a finding of a
+// single site must change the answer of `sites`, be refused, or be named in a finding.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace lambcast {
 namespace {
 
-// Values of keys that are no words and no numbers.
+// Values to try for keys that take neither listed words nor numbers.
 const std::map<std::string_view, std::vector<std::string>> texts{
     {"model", {"bert-base"}},
     {"cluster", {"two-regions"}},
@@ -71,7 +71,7 @@ Answer of_one_site(WhatIf asked, const Site& site, Catalog& catalog) {
           scenario.findings};
 }
 
-// Whether the answer to the value differs from `base`, or the value is refused.
+// Returns whether the answer to the value differs from `base`, or the value is refused.
 template <typename Ask>
 bool is_heard(const Answer& base, Ask ask) {
   try {
@@ -81,7 +81,7 @@ bool is_heard(const Answer& base, Ask ask) {
   }
 }
 
-// Returns the values that change the forecast of a site alone and that `sites` drops.
+// Returns the values that change the forecast of a single site and that `sites` drops.
 std::vector<std::string> dropped_values(const WhatIf& world, Catalog& catalog) {
   const Site site = load_sites(world.at("cluster")).sites.front();
   const Answer together = of_sites(world, {}, catalog), alone = of_one_site(world, site, catalog);

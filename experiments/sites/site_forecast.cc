@@ -78,7 +78,7 @@ void add_options(SiteForecast& forecast) {
       option.exchange.every = every;
       option.exchange.fragments = std::min(every, option.exchange.fragments);
       option.round = round_at(forecast, &SiteStep::step, option.exchange);
-      // Slow sites cost the same at any number of steps.
+      // `kept` excludes the wait for slow sites, which is the same share at any number of steps.
       const bool keeps = option.round.kept >= enough_for_compute;
       if (codec.name == forecast.exchange.codec.name && keeps && !forecast.fewest_steps)
         forecast.fewest_steps = every;
@@ -105,7 +105,7 @@ void add_run(SiteForecast& forecast) {
   const double samples = static_cast<double>(forecast.run_steps) * batch;
   forecast.run_s.mean = samples / forecast.samples_per_s;
   forecast.failures = poisson_events(forecast.run_s.mean * per_s);
-  // Share of the time that this many failures take, over that of as many as expected.
+  // Returns the factor on the run time if this many failures occur instead of the expected number.
   const auto longer = [&](double events) {
     const double lost = 1 - forecast.round.up_share;
     return forecast.failures.mean > 0 ? 1 + lost * (events / forecast.failures.mean - 1) : 1;
@@ -116,7 +116,7 @@ void add_run(SiteForecast& forecast) {
       samples / samples_per_s(forecast, forecast.high) * longer(forecast.failures.high);
 }
 
-// Sets what the round brings and costs.
+// Sets the rate, the egress and the cost that follow from the round.
 void add_totals(SiteForecast& forecast) {
   const OuterRound& round = forecast.round;
   forecast.samples_per_s = samples_per_s(forecast, round);

@@ -48,28 +48,28 @@ struct SiteForecast {
   SiteGroup group;
   std::string model;
   std::vector<SiteStep> sites;
-  double weights = 0;  // that are exchanged
+  double weights = 0;  // number of weights that are exchanged
   int layers = 1;
   OuterExchange exchange;
   OuterRound round, low, high;  // low: at the shortest steps
   double samples_per_s = 0;     // of all sites whose work counts
-  Bytes egress;                 // of all sites in a round
+  Bytes egress;                 // sent by all sites in a round
   std::int64_t run_steps = 0;
-  Expected run_s;                    // its ends: those of the steps and of the number of failures
+  Expected run_s;                    // its ends combine those of the steps and of the failures
   Expected failures;                 // of all sites in the run
   std::optional<double> egress_usd;  // of the run
   std::optional<double> egress_usd_per_day() const {
     constexpr double seconds_of_day = 86400;
     return egress_usd ? std::optional(*egress_usd / run_s.mean * seconds_of_day) : std::nullopt;
   }
-  std::optional<Bandwidth> for_95_percent;  // each way, at each site
-  std::vector<OuterOption> options;         // each codec, each of option_steps
+  std::optional<Bandwidth> for_95_percent;  // up and down at each site
+  std::vector<OuterOption> options;         // every codec with each of option_steps
   // Fewest steps among the options of the chosen codec that keep 95 % of the time for compute.
   std::optional<int> fewest_steps;
   std::vector<Finding> findings;  // from the sites' forecasts, each code once
 };
 
-// Share of the time for compute that a good number of steps keeps.
+// Share of the time that the exchange should leave for compute.
 inline constexpr double enough_for_compute = 0.95;
 
 inline constexpr int option_steps[] = {1, 10, 30, 100, 300, 1000};
@@ -78,10 +78,11 @@ inline constexpr int option_steps[] = {1, 10, 30, 100, 300, 1000};
 // Throws Error (usage) if it cannot be read, or if a site cannot run it.
 SiteForecast forecast_sites(const WhatIf& what_if, const OuterChoice& choice, Catalog& catalog);
 
-// The exchange of the model's weights as chosen. Throws Error (usage) for one that cannot be.
+// Returns the exchange of the model's weights as chosen. Throws Error (usage) for an invalid
+// choice.
 OuterExchange exchange_of(const OuterChoice& choice, const SiteForecast& forecast);
 
-// The round of the same sites with another exchange.
+// Returns the round of the same sites with another exchange.
 OuterRound round_with(const SiteForecast& forecast, const OuterExchange& exchange);
 
 std::string site_forecast_table(const SiteForecast& forecast);

@@ -90,7 +90,7 @@ std::string advice_of(const SiteForecast& forecast) {
                            to_text_bits(Bandwidth(stated)));
 }
 
-// Returns whether one line can describe both.
+// Returns whether one line can describe both sites.
 bool are_alike(const SiteStep& a, const SiteStep& b) {
   return a.step == b.step && a.site.cluster == b.site.cluster && a.site.gpus == b.site.gpus &&
          a.site.link == b.site.link;

@@ -98,7 +98,7 @@ TEST_CASE("site forecast: failures lengthen the run by their expected number") {
   CHECK_THAT(site_forecast_table(failing), Contains("in the run ("));
 }
 
-TEST_CASE("site forecast: a pair of its own rate is awaited, and listed") {
+TEST_CASE("site forecast: the transfer waits for a slower pair of sites, which is listed") {
   const std::string pair =
       "[[wan.pair]]\nsites = [\"a-1\", \"a-2\"]\nrate = \"100 Mbit/s\"\nrtt = \"70 ms\"\n";
   const SiteForecast two = forecast_text(description("", site("a", "count = 2\n") + pair));
@@ -113,7 +113,7 @@ TEST_CASE("site forecast: decoupled sites keep their own pace") {
   decoupled.decoupled = true;
   const SiteForecast together = forecast_text(text, coupled),
                      alone = forecast_text(text, decoupled);
-  // Batches of 1 + 1 + 1/2 in place of 3/2 in the time of a fast step.
+  // In the time of a fast step: 1 + 1 + 1/2 batches if decoupled, 3/2 if coupled.
   CHECK(alone.samples_per_s / together.samples_per_s == Approx(2.5 / 1.5).epsilon(1e-3));
 }
 
@@ -121,7 +121,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// 16 islands of 65,536 GPUs, a failure a year and GPU: every 8 minutes an island fails.
+// 16 islands of 65,536 GPUs with one failure per GPU and year: each island fails every 8 minutes.
 TEST_CASE("site forecast: a million GPUs in 16 islands with failures take less than 10 s") {
   const std::string island =
       "[[site]]\nname = \"island\"\ncluster = \"hgx-h100-ndr\"\ngpus = 65536\ncount = 16\n"
@@ -147,7 +147,7 @@ TEST_CASE("site forecast: a million GPUs in 16 islands with failures take less t
   CHECK(run.round.training.low < 16);
 }
 
-TEST_CASE("site forecast: 10,000 sites by exchanges take less than a second") {
+TEST_CASE("site forecast: all exchanges of 250 sites are forecast in less than a second") {
   const SiteForecast many = forecast_text(description("", site("a", "count = 250\n")));
   const auto start = std::chrono::steady_clock::now();
   for (const OuterOption& option : many.options)

@@ -31,7 +31,7 @@ class StudyRow {
   std::size_t row_;
 };
 
-// Equal sites whose links are the row's, faster by `faster`.
+// Returns equal sites with the links of the row, whose rates are multiplied by `faster`.
 SiteGroup sites_of_row(const StudyRow& row, double faster) {
   SiteGroup group;
   group.via = row.text("via") == "store" ? Via::store : Via::direct;
@@ -74,8 +74,8 @@ double forecast_row(const StudyRow& row, double faster) {
   return forecast_of(row, sites_of_row(row, faster), exchange_of_row(row));
 }
 
-// The least that any program exposes with the row's bytes, links and steps: what waits for nothing
-// overlaps the whole round, and downloads from a store are free.
+// Returns the least communication that any program exposes with the row's bytes, links and steps.
+// Sites that do not wait overlap it with the whole round; downloads from a store are free.
 double least_of_row(const StudyRow& row) {
   if (row.find("transfer_s")) return 0;
   SiteGroup group = sites_of_row(row, row.number("grid"));
@@ -87,7 +87,7 @@ double least_of_row(const StudyRow& row) {
   return forecast_of(row, group, exchange);
 }
 
-// The value that a share of all values lies at or below.
+// Returns the value at or below which this share of the values lies.
 double quantile(std::vector<double> values, double share) {
   std::ranges::sort(values);
   const auto last = static_cast<double>(values.size() - 1);

@@ -29,7 +29,7 @@ struct StudyFigure {
   double forecast_low = 0;   // at the next bandwidth of the grid; as `forecast` without a grid
   double forecast_high = 0;  // at the printed bandwidth
   bool possible = true;
-  double error() const;  // relative
+  double error() const;  // relative error
   double error_beyond_grid() const;
 };
 
@@ -39,7 +39,7 @@ std::vector<StudyFigure> site_study();
 std::vector<StudyFigure> possible_figures(const std::vector<StudyFigure>& figures,
                                           const std::string& study = {});
 
-// A line for each figure, then errors by study and over all.
+// Returns a line for each figure, then the errors by study and over all.
 std::string site_study_table(const std::vector<StudyFigure>& figures);
 
 }  // namespace lambcast

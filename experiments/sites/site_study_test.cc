@@ -34,8 +34,8 @@ TEST_CASE("sites study: errors stay within what was reached") {
   CHECK(beyond.p90 < 0.12);
 }
 
-// The need of DiLoCo at 1e9 weights by the source's other table, of 109 hours for 24,120 steps at
-// 1 Gbit/s, lies between the printed bandwidth and the next one of the grid.
+// The need of DiLoCo at 1e9 weights follows from the source's other table: 109 hours for 24,120
+// steps at 1 Gbit/s. It lies between the printed bandwidth and the next one of the grid.
 TEST_CASE("sites study: the printed bandwidths of the scan lie below the need") {
   constexpr double step_s = 0.1, every = 100, grid = 1.207;
   const double gbit = 109. * 3600 / 24120 - step_s / 3;  // the backward pass hides its share
@@ -47,17 +47,18 @@ TEST_CASE("sites study: the printed bandwidths of the scan lie below the need") 
   }
 }
 
-// One island of 1.2 M chips, a failure a year each, trains 58 % of its time with elastic islands.
-TEST_CASE("sites study: the outage of Decoupled DiLoCo is that of its single island") {
+// The source's single island of 1.2 M chips, with one failure per chip and year, trains 58 % of its
+// time if islands are elastic. This is an outage of 19 s.
+TEST_CASE("sites study: the outage of Decoupled DiLoCo follows from its single island") {
   const double mtbf_s = 31536000 / 1.2e6;
   CHECK(1 / (1 + 19.0 / mtbf_s) == Approx(0.58).epsilon(2e-3));
 }
 
-TEST_CASE("sites study: figures that no link carries are Covenant's and Eager's") {
+TEST_CASE("sites study: only Covenant's and Eager's figures exceed what their links can carry") {
   for (const StudyFigure& figure : site_study()) {
     INFO(figure.study << ": " << figure.what);
     CHECK(figure.possible == (figure.study != "covenant-72b" && figure.study != "eager"));
-    // A model that beats the least time would be as impossible.
+    // A forecast at or below an impossible figure would be impossible too.
     if (!figure.possible) CHECK(figure.forecast_low > figure.published);
   }
 }
