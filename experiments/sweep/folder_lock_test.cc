@@ -19,7 +19,7 @@ int refuse(int, int) {
   return -1;
 }
 
-TEST_CASE("folder lock: one at a time") {
+TEST_CASE("folder lock: only one lock at a time") {
   const TemporaryFolder folder;
   {
     const FolderLock lock(folder.path());

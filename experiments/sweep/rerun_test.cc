@@ -60,8 +60,7 @@ TEST_CASE("rerun: every key of a manifest that is absent or of another kind is n
       CHECK_THAT(why, StartsWith(key + ": is n"));
       ++refused;
     }
-    // At most one kind of value is accepted for each key: any text for a text, either value for a
-    // flag, empty inputs and flags.
+    // Each key accepts values of at most one of these kinds.
     CHECK(refused + 1 >= kinds.size());
   }
   for (const char* torn : {"", "{", "[]", "7", "\"text\"", "null"})

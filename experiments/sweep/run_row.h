@@ -40,8 +40,8 @@ RunRow run_row_of(const csv::Table& table, std::size_t row);
 inline bool is_compared(const RunRow& row) {
   return row.ok() && row.speedup && row.warm_up == WarmUp::usual;
 }
-// Returns the rows among which the fastest and the cheapest are searched: those that ran and do
-// not compress, or have a usual share of warm-up. All that ran if there are none.
+// Returns the rows among which the fastest and the cheapest are searched: those that ran and either
+// do not compress or have a usual share of warm-up. If there are none, all rows that ran.
 std::vector<const RunRow*> sound_rows(const std::vector<RunRow>& rows);
 
 // Counts of the verdicts of the rows that are compared; `fused`: with the fused kernels.

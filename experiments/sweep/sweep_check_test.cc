@@ -32,7 +32,7 @@ void check(const std::vector<Axis>& axes, std::string_view text = sound) {
   check_values(plan(text, axes).points, catalog);
 }
 
-TEST_CASE("sweep check: a value that nothing can make right stops the sweep") {
+TEST_CASE("sweep check: a value that is invalid in every combination stops the sweep") {
   struct Row {
     const char *axis, *expected;
   };
@@ -80,7 +80,7 @@ TEST_CASE("sweep check: an invalid combination is reported in its row") {
                     Contains("nodes_per_leaf"));
 }
 
-TEST_CASE("sweep check: a ramp that the batch of one point does not take is that row's reason") {
+TEST_CASE("sweep check: a ramp that does not fit the batch of a point is the reason in its row") {
   const SweepPlan sweep =
       plan(sound, {parse_list("rampup_batch_size=128:256:1000"), parse_list("optimizer=lamb"),
                    parse_list("gpus=8"), parse_list("grad_accum=1,2,3")});

@@ -14,8 +14,8 @@ namespace lambcast {
 // --list gpus=16,64".
 std::string sweep_command(const std::string& file, const std::vector<Axis>& axes);
 
-// Returns the command of a sweep given by flags alone: "lambcast sweep --model bert-large --list
-// gpus=16,64".
+// Returns the command of a sweep that flags define without a file: "lambcast sweep --model
+// bert-large --list gpus=16,64".
 std::string sweep_command(const WhatIf& base, const std::vector<Axis>& axes);
 
 }  // namespace lambcast

@@ -62,7 +62,7 @@ struct SweepExecutor::Window : SweepQueue {
     return has_room() ? next_chunk() : SweepChunk{};
   }
 
-  // Wakes the caller of next() only for whole chunks. It polls by itself for rows of a slow chunk.
+  // Wakes the caller of next() only for whole chunks; next() polls for rows of a slow chunk.
   bool give(std::size_t point, SweepRow fresh, bool last_of_chunk) override {
     const std::lock_guard lock(mutex);
     row(point) = std::move(fresh);

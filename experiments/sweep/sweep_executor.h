@@ -14,9 +14,8 @@ class SweepRanks;
 
 class SweepExecutor {
  public:
-  // Computes the rows of points from number `first` on. If this process is alone and has no thread
-  // (0 jobs, or a system that starts none), next() computes them. `ranks` is null if this process
-  // is alone.
+  // Computes the rows of points from number `first` on. Without other ranks and without a thread (0
+  // jobs, or a system that starts none), next() computes them. `ranks` is null without other ranks.
   SweepExecutor(const SweepPoints& points, std::size_t first, int jobs,
                 std::shared_ptr<DescriptionTexts> texts, RowOf row_of, SweepRanks* ranks = nullptr);
   // Waits for the points in progress, except those abandoned by leave().

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 // beginning of the header in every version
 constexpr std::string_view first_columns = "model,cluster,";
 constexpr std::size_t sum_bytes = 19;  // bytes of a line of results.sums
-// rows of this period are lost in a power cut
+// longest time whose rows a power cut can lose
 constexpr std::chrono::seconds sync_period{10};
 
 [[noreturn]] void refuse(const fs::path& path, std::string_view why) {
@@ -78,7 +78,7 @@ std::string manifest_text(const SweepPlan& plan, const std::map<std::string, std
     for (const std::string& value : values) flag.push_back(value);
     json["flags"].push_back(std::move(flag));
   }
-  // Names of files may contain any bytes.
+  // Names of files may contain any bytes, which json_lines() accepts.
   return json_lines(json);
 }
 

@@ -182,7 +182,7 @@ TEST_CASE("sweep folder: files of other programs stay") {
   CHECK_NOTHROW(test.run());
 }
 
-TEST_CASE("sweep folder: a pipe counts as no file under any name") {
+TEST_CASE("sweep folder: a pipe in place of any of its files is refused") {
   for (const char* name : {"results.csv", "results.sums", "manifest.json"}) {
     Case test;
     fs::create_directories(test.out);

@@ -214,7 +214,7 @@ TEST_CASE("plan: a flag's values go to the parts that have them") {
   CHECK(rate.points.size() == 9);
 }
 
-TEST_CASE("plan: variants choose each for itself") {
+TEST_CASE("plan: each variant selects among its own values") {
   const SweepPlan sweep = plan(R"(
     [grid]
     gpus = [8]
@@ -236,8 +236,8 @@ TEST_CASE("plan: the study's own values are not crossed with those of other part
   const SweepPlan sweep =
       plan(study_text("bert_large"),
            {parse_scan("gpus=8:64:x2"), parse_list("optimizer=lamb,onebit_lamb")});
-  // Plain LAMB: 2 clusters x 4 batches x 4 worlds. 1-bit LAMB: the same x 8 freeze steps x 4
-  // backends. Scan: 2 clusters x 4 worlds x 9 bandwidths.
+  // Plain LAMB: 2 clusters x 4 batches x 4 GPU counts. 1-bit LAMB: the same x 8 freeze steps x 4
+  // backends. Scan: 2 clusters x 4 GPU counts x 9 bandwidths.
   CHECK(sweep.points.size() == 32 + 1024 + 72);
   std::size_t plain = 0;
   for (const WhatIf& point : sweep.points) {

@@ -140,7 +140,7 @@ class Desk : public SweepQueue {
   bool over_ = false;
 };
 
-// Serves rank 0 from another rank.
+// Computes on a rank other than 0: takes chunks from rank 0 and returns their rows.
 class Server {
  public:
   Server(Ranks& ranks, const RowOf& row_of) : ranks_(ranks), row_of_(row_of) {
@@ -262,7 +262,8 @@ bool SweepRanks::take_in(const std::function<void(std::size_t, SweepRow)>& give)
   return came;
 }
 
-// Gives each rank with room one chunk, so that the last ones are spread.
+// Gives one chunk to each rank that has room for one, so that the last chunks are spread over the
+// ranks.
 bool SweepRanks::hand_out(const std::function<SweepChunk()>& take) {
   bool went = false;
   for (int rank = 1; rank < ranks_.count(); ++rank) {

@@ -19,7 +19,8 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// A sweep of 10 worlds x 3 optimizers x 6 lengths, the last of which is too long for the model.
+// A sweep of 10 GPU counts x 3 optimizers x 6 sequence lengths, the last of which is too long for
+// the model.
 constexpr std::string_view many_points = R"(
 name = "many"
 [base]
@@ -130,7 +131,7 @@ TEST_CASE("sweep on ranks: the same bytes for any number of ranks and of threads
     }
 }
 
-TEST_CASE("sweep on ranks: others compute, and get the descriptions from rank 0") {
+TEST_CASE("sweep on ranks: the other ranks compute, with the descriptions of rank 0") {
   const TemporaryFolder folder;
   const std::string cluster =
       folder.file("mine.toml", std::string(cluster_text("paper-eth40-v100")));
@@ -165,7 +166,7 @@ TEST_CASE("sweep on ranks: warnings of all ranks are shown") {
   CHECK_THAT(notes[0], Contains("warning: all 32 points: every GPU holds"));
 }
 
-TEST_CASE("sweep on ranks: one that cannot continue is named, after its finished rows") {
+TEST_CASE("sweep on ranks: a rank that cannot continue is named, after its finished rows") {
   const SweepPlan sweep = plan(many_points);
   const RowOf fails = [](const WhatIf& point, Catalog& catalog, CollectiveCosts& costs) {
     if (point.at("gpus") == "40") throw std::bad_alloc();
@@ -187,7 +188,7 @@ TEST_CASE("sweep on ranks: one that cannot continue is named, after its finished
   CHECK(world.end(1) == std::vector<int>{1});
 }
 
-TEST_CASE("sweep on ranks: a silent one counts as lost, and earlier rows are kept") {
+TEST_CASE("sweep on ranks: a silent rank counts as lost, and earlier rows are kept") {
   const SweepPlan sweep = plan(many_points);
   Post post(2);  // rank 1 never reads its messages
   MemoryRanks first(post, 0);
@@ -239,7 +240,7 @@ TEST_CASE("sweep on ranks: another program is refused") {
   CHECK_THAT(failure, Catch::StartsWith("is lambcast ") && Contains(", rank 0 is 0.0.1 (abc)"));
 }
 
-TEST_CASE("sweep on ranks: any bytes arrive as they were sent, others are refused") {
+TEST_CASE("sweep on ranks: messages with any bytes arrive as sent, invalid ones are refused") {
   NumberedRow row{7, true, {}};
   row.row = {std::string("a,\"b\"\xff\0 12:", 12), true, {{Severity::warning, "code", "9:\n"}}};
   SweepMessage message(SweepWord::rows);

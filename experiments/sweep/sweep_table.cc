@@ -114,9 +114,9 @@ std::string turns_over_gpus(const Sweep& sweep) {
   return turns_text(sorted);
 }
 
-// Describes points at which a faster NIC gives a longer step. Between two points that differ only
-// in it, that happens only if NCCL's tuning chooses another algorithm, by constants other than
-// those of its run time.
+// Describes points at which a faster NIC gives a longer step. If only the NIC differs, this happens
+// only if NCCL's tuning chooses another algorithm, by constants that differ from those of its run
+// time.
 std::string longer_on_faster_nics(const Sweep& sweep) {
   constexpr std::string_view key = "cluster.nic.bandwidth";
   constexpr double longer = 1.001;

@@ -16,7 +16,7 @@ namespace lambcast {
 // points, if they are to be listed below the table.
 std::string sweep_table(const SweepPlan& plan, const std::vector<std::string>& rows,
                         const FindingTally& findings = {});
-// Same, from the results.csv of a folder.
+// Formats the points of the results.csv in a folder.
 std::string sweep_table(const SweepPlan& plan, const std::filesystem::path& folder);
 
 // Returns one line for each varied key without effect, with the limit that applies instead. The

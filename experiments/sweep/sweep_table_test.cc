@@ -38,7 +38,7 @@ WhatIf with_changes(WhatIf what_if, const WhatIf& changes) {
 
 TEST_CASE("sweep table: runs of unequal samples are compared by the time for equal ones") {
   const std::string text = table_of(onebit_sweep, {{"global_batch", {"512", "65536"}}});
-  // By run time 512 is faster, since it does a 128th of the work.
+  // By run time a batch of 512 is faster, since it does a 128th of the work.
   CHECK_THAT(text, StartsWith("Fastest by global_batch: 65536, "));
   CHECK_THAT(text, Contains(" a million samples. The runs train on unequal numbers of samples"));
   const std::string equal =
@@ -46,7 +46,7 @@ TEST_CASE("sweep table: runs of unequal samples are compared by the time for equ
   CHECK_THAT(equal, StartsWith("Fastest by gpus: 32, ") && !Contains("million"));
 }
 
-TEST_CASE("sweep table: unusual shares of warm-up win nothing, and the table says so") {
+TEST_CASE("sweep table: points with unusual shares of warm-up are left out of the answer") {
   const std::string text = table_of(onebit_sweep, {{"freeze_step", {"0", "500", "1000", "5900"}}});
   CHECK_THAT(text, StartsWith("Fastest by freeze_step: 500, "));
   CHECK_THAT(text, Contains("\nPays in all 2 points, most with 500: "));

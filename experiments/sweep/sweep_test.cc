@@ -24,7 +24,8 @@ using Catch::Matchers::Contains;
 using Catch::Matchers::Equals;
 using Values = std::vector<std::string>;
 
-// A sweep of 3 optimizers x 4 worlds x 5 sequence lengths, one of which is too long for the model.
+// A sweep of 3 optimizers x 4 GPU counts x 5 sequence lengths, one of which is too long for the
+// model.
 constexpr std::string_view sixty_points = R"(
 name = "sixty"
 [base]
@@ -103,7 +104,7 @@ TEST_CASE("sweep: a point with its own network does not count as calibrated") {
     CHECK(table.text(row, "communication_calibrated") == "false");
 }
 
-TEST_CASE("sweep: in memory its rows are those of the file, and its table is the folder's") {
+TEST_CASE("sweep: rows and table are the same in memory as in a folder") {
   const TemporaryFolder folder;
   const SweepPlan sweep = plan(sixty_points);
   run(sweep, folder.path());
@@ -269,7 +270,7 @@ TEST_CASE("sweep: a stop keeps finished rows, and resuming repeats nothing") {
   CHECK(results_of(out) == whole);
 }
 
-TEST_CASE("sweep: results that are there are neither overwritten nor mixed") {
+TEST_CASE("sweep: existing results are neither overwritten nor mixed") {
   const TemporaryFolder folder;
   const SweepPlan sweep = plan(sixty_points), other = plan(sixty_points, {parse_list("gpus=8")});
   run(sweep, folder.path());
@@ -389,7 +390,7 @@ TEST_CASE("sweep: a point that fails an internal check is a row with its reason"
             "infeasible: internal error, please report it with its command: time 7 does not hold");
 }
 
-TEST_CASE("sweep: one at a time in a folder") {
+TEST_CASE("sweep: only one sweep at a time can use a folder") {
   const TemporaryFolder folder;
   const SweepPlan sweep = plan(sixty_points);
   std::string refused;
@@ -412,11 +413,11 @@ TEST_CASE("sweep: a folder that cannot be used is an error of one sentence") {
                     Contains("file/below: Not a directory"));
 }
 
-TEST_CASE("sweep: the study that ships is there, another is not") {
+TEST_CASE("sweep: the shipped study is found, an unknown one is not") {
   const SweepPlan study = plan(study_text("bert_large"));
   CHECK(study.name == "bert-large-1bit");
-  // Plain: 2 clusters x 2 optimizers x 4 batches x 6 worlds. Compressed: 2 x 2 x 4 x 6 x 8 freeze
-  // steps x 4 backends. Scan: 2 x 2 x 6 x 9 bandwidths.
+  // Plain: 2 clusters x 2 optimizers x 4 batches x 6 GPU counts. Compressed: 2 x 2 x 4 x 6 x 8
+  // freeze steps x 4 backends. Scan: 2 x 2 x 6 x 9 bandwidths.
   CHECK(study.points.size() == 96 + 3072 + 216);
   CHECK(study_text("bert_larg").empty());
 }
