@@ -13,16 +13,16 @@ class EqualWork {
   enum class Unit { run, samples, tokens };
   static constexpr Unit units[] = {Unit::run, Unit::samples, Unit::tokens};
 
-  // Adds a run; NaN for tokens if it has none.
+  // Adds a run; `tokens` is NaN for a run without tokens.
   void add(double samples, double tokens);
 
   Unit unit() const;
   bool is_a_run() const { return unit() == Unit::run; }
-  // Returns the factor that scales a run's time, or cost, to the unit.
+  // Returns the factor that scales a run's time or cost to one unit of work.
   static double share(Unit unit, double samples, double tokens);
   double share(double samples, double tokens) const { return share(unit(), samples, tokens); }
   std::string_view name() const;  // "run", "million samples", "billion tokens"
-  // Returns a sentence with the reason why the unit is not a run; empty if it is.
+  // Returns why runs are not compared by their whole times, as a sentence; empty if they are.
   std::string_view reason() const;
 
  private:

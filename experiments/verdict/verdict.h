@@ -70,7 +70,7 @@ struct VerdictCounts {
 // Returns the name of a run, or nothing.
 using RunName = std::function<std::string(std::size_t)>;
 
-// Returns the verdict that the headline opens with; not_judged if no run is.
+// Returns the verdict that the headline opens with; not_judged if no run was judged.
 Verdict verdict_of(const VerdictCounts& counts);
 // "Pays in all 12 points, most with 65536: 2.34x (1.59 to 3.20x)."
 std::string headline_of(const VerdictCounts& counts, const RunName& name);
