@@ -25,7 +25,8 @@ expect 0 '"first": "all_reduce, lamb"' "$lambcast" compare --cluster commodity-1
   --optimizers lamb,onebit_lamb --exchanges all_reduce,fp8,int4,powersgd:4,topk:1%,local:16 --format json
 [ "$(grep -c '"run_time_s"' out)" -eq 7 ] || fail "not seven results: $(cat out)"
 
-# Bytes typed as bits: each command reports it, in all formats, with its answer.
+# A NIC bandwidth typed in bytes instead of bits: each command reports it, in all formats, with its
+# answer.
 fast=(--model bert-large --cluster commodity-10gbe --set cluster.nic.bandwidth=10GB/s --optimizer lamb --global-batch 4096
   --micro-batch 16 --steps 1000)
 for command in "sensitivity --format json" "compare --exchanges all_reduce,fp8" "solve gpus --for run_time=1h"; do
@@ -98,7 +99,7 @@ expect 2 "KEY: unknown key 'gpu', did you mean 'gpus'" "$lambcast" "${asked[@]}"
 expect 2 "did you mean 'speedup'" "$lambcast" "${asked[@]}" gpus --for speed=1 --grad-accum 4 "${onebit[@]}"
 expect 2 'is not METRIC=VALUE' "$lambcast" "${asked[@]}" gpus --for speedup --grad-accum 4 "${onebit[@]}"
 expect 2 'does not say its format' "$lambcast" "${asked[@]}" gpus --for speedup=1 --export solved.xls
-# - is stdout, which only one output may use; other files are written beside a trace.
+# - is stdout, which only one output may use. Other files can be written in addition to a trace.
 one=(simulate "${run[@]}" --cluster commodity-10gbe --optimizer lamb)
 "$lambcast" "${one[@]}" --format csv >without
 "$lambcast" "${one[@]}" --format csv --export - --export simulated.json >with || fail '--export - is refused'
@@ -120,8 +121,8 @@ swept=(--model bert-large --cluster commodity-10gbe --optimizer onebit_lamb --mi
   --list global_batch=4096,65536 --scan gpus=8..32)
 expect 0 '^Pays in (all|[1-5] of) 6 points, most with ' "$lambcast" sweep "${swept[@]}"
 [ "$(grep -c '^[0-9]* ' out)" -eq 6 ] || fail "not six points: $(cat out)"
-# A run without warm-up is no answer, nor is one with few compressed steps; a loss is not reported
-# as a win.
+# The best point is never one without warm-up or with few compressed steps, and a loss is not called
+# a gain.
 expect 0 '^Pays in 1 point, most with 1%: ' "$lambcast" sweep "${run[@]}" \
   --cluster commodity-10gbe --optimizer onebit_lamb --list freeze_step=0%,1%,60%
 head -1 out | grep -qE '^Fastest by freeze_step: 1%, [0-9.]+ [a-z]+ \([0-9.]+ to [0-9.]+ [a-z]+\) a run' || fail "another wins: $(cat out)"
@@ -137,7 +138,7 @@ cmp printed.csv from_flags/results.csv || fail 'printed and written rows differ'
 cmp from_flags/results.csv from_file/results.csv || fail 'the file that is written is another sweep'
 cmp <(grep -v '"command"' from_flags/manifest.json) <(grep -v '"command"' from_file/manifest.json) ||
   fail 'manifests of flags and file differ'
-# A folder with more rows than are printed still names the key without effect.
+# A key without effect is named even if a folder has more rows than are printed.
 expect 0 '^cluster.node.host_memory moves nothing here: ' "$lambcast" sweep "${swept[@]}" --out flat --no-report \
   --list "cluster.node.host_memory=$(seq -s , -f '%gGB/s' 12)"
 # The command in a manifest defines the same sweep, whichever command wrote it.
@@ -158,7 +159,7 @@ expect 0 '6 points' "$lambcast" sweep written.toml --out narrowed --no-report --
 expect 0 '^Does onebit_lamb pay, by seq_len\? ' "$lambcast" advise "${run[@]}" --cluster commodity-10gbe \
   --optimizer onebit_lamb --freeze-step 200 --list seq_len=128,512
 
-# The same rows again, and why they differ if they do.
+# rerun computes the same rows again, and gives the reason if they differ.
 expect 0 '^The same bytes: results.csv in from_flags and made again' "$lambcast" rerun from_flags
 [ ! -e from_flags.again ] || fail "rerun leaves $(ls from_flags.again) behind"
 mkdir from_flags.again && echo mine >from_flags.again/notes

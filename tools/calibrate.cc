@@ -245,7 +245,8 @@ int calibrate_program(const CalibrateOptions& options) {
   return 0;
 }
 
-// Logs, traces and rows of runs fill in keys of their own; a measured step has those of the flags.
+// Returns the flags that are missing. Logs, traces and rows of runs give their own keys; a measured
+// step has only those of the flags.
 Missing missing_words_of(const CalibrateOptions& options, bool steps) {
   Missing missing;
   if (options.output.empty()) missing.add("--output", "-o mine.toml");

@@ -213,7 +213,8 @@ expect 2 '--ranks: 0 is out of range \(allowed: 1 ' "$lambcast" validate --again
   --cluster paper-eth40-v100 --ranks 0
 expect 2 'ranks: the file says 8, not 4' "$lambcast" validate --against forecast.csv \
   --cluster paper-eth40-v100 --ranks 4
-# OSU tables do not state the ranks, and without a header not the collective: flags set them.
+# OSU tables do not state the number of ranks, nor, without a header, the collective. Flags give
+# them.
 printf '# OSU MPI Allreduce Latency Test v7.4\n# Size  Avg Latency(us)\n1048576  900.0\n' >osu.log
 expect 2 'OSU does not print the number of ranks: give it with --ranks' \
   "$lambcast" validate --against osu.log --cluster paper-eth40-v100 --nodes 2
@@ -330,7 +331,7 @@ grep -qE '^# (calibrated|preset of another)' out && fail "calibrated, on a NIC t
 expect 0 '^# one rank communicates with nobody$' "$lambcast" collective --cluster hgx-h100-ndr --gpus 1 -b 8 -e 8
 grep -qi nan out && fail "a ratio of nothing to nothing"
 
-# calibrate: the tables state the machine that they are of.
+# calibrate: the tables state their machine and backend.
 table() {
   printf '# collective: all_gather\n# ranks: 2\n# nodes: 2\n# backend: %s\nsize_bytes,time_us\n1024,%s\n1048576,900\n' \
     "$1" "$2"
@@ -405,7 +406,7 @@ expect 0 '^ +8 ' timeout 30 "$lambcast" collective --op all_to_all --cluster hgx
 expect 0 'run: ' timeout 30 "$lambcast" simulate --model bert-large --cluster hgx-h100-ndr --gpus 2001 \
   --optimizer onebit_lamb --micro-batch 4 --grad-accum 1 --steps 100 --freeze-step 20
 
-# A long command ends at a signal while it unrolls its ranks.
+# A signal ends a long command while it builds a schedule with every rank.
 timeout -s TERM --preserve-status -k 5 1 "$lambcast" collective --op all_to_all --symmetry off \
   --cluster hgx-h100-ndr --gpus 2048 --network flow -b 1M -e 1G >out 2>err && ended=0 || ended=$?
 [ "$ended" -eq 143 ] || fail "a collective asked to end exits $ended"

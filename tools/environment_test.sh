@@ -56,7 +56,7 @@ for signal in INT TERM; do
   grep -q older mine.toml || "$lambcast" collective --cluster ./mine.toml --gpus 2 >/dev/null || fail "SIG$signal left half a description"
 done
 
-# Little memory: from the need of the loader to the need of the work.
+# Little memory: from too little for the loader to enough for the work.
 for kib in 30000 45000 60000 90000 130000 200000 300000; do
   for command in "simulate ${run[*]}" "sweep sweep.toml --no-report --out small --list gpus=4,8" "advise ${run[*]}" \
     "collective --cluster commodity-10gbe --gpus 2048 --network flow --symmetry off --op all_to_all -b 1M -e 1M"; do

@@ -183,7 +183,7 @@ done
 echo older >disk/answer.json
 each disk/answer.json "$lambcast" simulate "${run[@]}" --export disk/answer.json
 each disk/written.toml "$lambcast" -q sweep "${run[@]}" --list seq_len=128,256 --write-sweep disk/written.toml
-# A finished sweep writes its page again; its rows in long form are first those of another sweep.
+# A report writes its page again, and replaces a file of parts that has too few rows.
 each disk/report/report.html "$lambcast" -q sweep sweep.toml --jobs 1 --out disk/report --resume
 "$lambcast" report disk/report --parts >/dev/null || fail "no parts"
 head -40 disk/report/parts.csv >fewer.csv && mv fewer.csv disk/report/parts.csv

@@ -22,7 +22,7 @@ grep -q '^With the fused kernels that ship here' out || fail "no word of the fus
 expect 0 '^Not judged: only 0.1 % of the 1000 steps compress' "$lambcast" advise "${recipe[@]}" --steps 1000
 grep -qE 'NIC bandwidth|USD|compression costs' out && fail "a sentence of a run that is not judged: $(cat out)"
 
-# A switch stands alone or before its value; any other following word is not its value.
+# A switch may be followed by its value; any other word after it is not its value.
 layout=(--model gpt2 --cluster dgx-a100-80g --gpus 8 --framework megatron --tp 2 --micro-batch 1 --optimizer adamw --steps 10 --format csv)
 expect 0 'sequence_parallel=true' "$lambcast" simulate "${layout[@]}" --sequence-parallel
 expect 0 'sequence_parallel=true' "$lambcast" simulate --sequence-parallel true "${layout[@]}"
@@ -44,14 +44,14 @@ grep -q '^lambcast: --strict: the run does not fit in memory$' err || fail "--st
 expect 3 '^uniform step' "$lambcast" simulate "${large[@]}" --steps 10 --strict --explain prices
 expect 3 '^Does not fit: onebit_lamb needs ' "$lambcast" advise "${large[@]}" --strict
 
-# Several sites have advice of their own, as a table alone; the study of published runs takes no flag.
+# Advice for several sites is a table only; the study of published runs takes no flag.
 sites=(--cluster two-data-centres --model bert-large --optimizer adam --micro-batch 16 --global-batch 1024)
 expect 0 '^Streaming|^Decoupled|^SparseLoCo|^DiLoCo' "$lambcast" advise "${sites[@]}"
 expect 2 'lambcast sites has JSON and CSV' "$lambcast" advise "${sites[@]}" --format json
 expect 2 'lambcast sites has JSON and CSV' "$lambcast" advise "${sites[@]}" --export advice.json
 expect 2 '^lambcast: --every: --study forecasts published runs' "$lambcast" sites --every 10 --study
 expect 2 '^lambcast: --hosts: each site states its own' "$lambcast" sites "${sites[@]}" --hosts 'n[1-8]'
-# What is said to fit does.
+# The flags that are proposed to make a run fit do so.
 # shellcheck disable=SC2086
 expect 0 'memory: ' "$lambcast" simulate "${large[@]:0:8}" $fits --strict
 
@@ -138,7 +138,8 @@ for command in simulate advise; do
   expect 0 'schema_version' "$lambcast" "$command" "${recipe[@]:2}" --config $'caf\xe9.json' --format json
 done
 
-# Long work reports itself, and a signal ends it immediately, here while it waits for a description.
+# A long simulation prints its progress, and a signal ends it at once. The FIFO on stdin, which
+# never gets data, stands for long work.
 mkfifo never
 exec 3<>never
 long=(simulate "${recipe[@]:2}" --config -)

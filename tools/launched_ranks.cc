@@ -22,7 +22,8 @@ validate::MpiLaunch launch() { return validate::mpi_launch_of(validate::process_
 
 bool speaks_for_all() { return launch().rank == 0; }
 
-// mpirun ends the wait when the first process ends; with srun it may last to the end.
+// Waits for mpirun to end this process when the first one ends. With srun the wait may last its
+// full time.
 void outlive_the_first() { std::this_thread::sleep_for(std::chrono::seconds(2)); }
 
 Ranks* launched_ranks() {

@@ -5,8 +5,8 @@
 
 namespace lambcast {
 
-// Whether this process prints messages that all processes have: it is the first one, or the only
-// one.
+// Returns whether this process prints the messages that all processes have in common: it is the
+// first one, or the only one.
 bool speaks_for_all();
 
 // Call it before a process other than the first ends with an error that the first one reports:

@@ -122,14 +122,14 @@ std::string help_text(CLI::App& app) {
   return short_help(*parsed.front());
 }
 
-// Whether this process prints messages: only one process of a sweep does.
+// Returns whether this process prints messages: only one process of a sweep does.
 bool is_to_speak(const CLI::App& app) {
   const auto parsed = app.get_subcommands();
   return parsed.empty() || parsed.front()->get_name() != "sweep" || speaks_for_all();
 }
 
 int refuse(const CLI::App& app, const std::string& why) {
-  // A message that ends with what is allowed, or with a guess, needs no help page.
+  // A message that ends with the allowed values, or with a suggestion, needs no help page.
   const bool has_answer =
       why.ends_with(')') || why.ends_with('?') || why.find("; try: ") != std::string::npos;
   if (is_to_speak(app)) {
@@ -208,7 +208,7 @@ struct Program {
     add_settings(app);
     commands = add_commands(app, argc, argv);
   }
-  // Returns the parsed command; null: none.
+  // Returns the parsed command; null if there is none.
   const Command* parsed() const {
     const auto at = std::ranges::find_if(
         commands, [](const AddedCommand& command) { return command.app->parsed(); });
@@ -232,7 +232,8 @@ std::optional<int> run_at_once(int argc, char** argv, std::vector<std::string> w
   return command == nullptr ? std::nullopt : std::optional(timed(*command));
 }
 
-// Whether a word in front of --help is no command: help of another command would hide the mistake.
+// Returns whether a word before --help is an unknown command: the help of another command would
+// hide the mistake.
 bool names_unknown_command(const CLI::App& app) {
   const std::vector<std::string> rest = app.remaining(true);
   return !rest.empty() && !rest.front().starts_with('-');

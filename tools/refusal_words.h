@@ -7,8 +7,9 @@
 
 namespace lambcast {
 
-// Returns a message that names all that a command requires and was not given, with the first
-// example of its help; `otherwise` if that is one flag alone and there is no example.
+// Returns a message that names everything that a command requires and that is missing, with the
+// first example of its help. Returns `otherwise` if only one flag is missing and there is no
+// example.
 std::string missing_words(const CLI::App& app, const std::string& otherwise);
 
 // Returns a message about an unknown flag or command, with a suggestion for the first that has one.

@@ -63,7 +63,7 @@ expect 0 "$lambcast" sweep samples.toml --out samples
 [ -s samples/report.html ] || fail "no page where samples is an axis"
 expect 0 "$lambcast" report samples
 
-# 50,000 points and their page need no more address space than a summary of them once did.
+# 50,000 points and their page need at most 330 MB of addresses.
 sed -e 's/name = "steps"/name = "many"/' -e '/^steps = /d' -e '/^optimizer = /d' -e '/^\[grid\]/d' \
   steps.toml >many.toml
 echo 'optimizer = "onebit_lamb"' >>many.toml

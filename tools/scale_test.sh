@@ -37,7 +37,7 @@ expect 0 '64 GPUs' "$lambcast" simulate "${deep[@]}" --zero-stage 3 --grad-accum
 expect 2 'model.layers: 100000 is out of range \(allowed: 1 to 10000\)' \
   "$lambcast" simulate "${deep[@]}" --grad-accum 1 --set model.layers=100000
 expect 2 '100000001 points|more than|ten million' "$lambcast" sweep "${deep[@]}" --grad-accum 1 --scan seq_len=1:1024:1 --scan freeze_step=1:100000:1 --dry-run
-# Models are not kept: 400 of them with up to 4,000 layers would take 2 GB.
+# Models are dropped after use: 400 of them with up to 4,000 layers would take 2 GB.
 deep_folder=$(mktemp -d)
 expect 0 '400' "$lambcast" sweep "${deep[@]}" --grad-accum 1 --scan model.layers=1:4000:10 --out "$deep_folder/swept" --no-report
 rm -rf "$deep_folder"

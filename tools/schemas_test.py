@@ -75,7 +75,7 @@ COMMANDS = {
 }
 
 
-# As words_of() has them (experiments/verdict/verdict.h).
+# The verdicts of words_of() (experiments/verdict/verdict.h).
 WORDS = ["does not fit", "not judged", "pays", "no difference", "does not pay", "not certain"]
 
 JOBS = """[[jobs]]

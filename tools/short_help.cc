@@ -51,7 +51,7 @@ std::string shortened(const UsualKey& key, const std::string& text) {
 std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
   const std::string all = CLI::Formatter::make_option_opts(option);
   std::string form = all.substr(0, std::min(all.find(" Needs:"), all.find(" Excludes:")));
-  // "KEY=VALUE ..." of a flag that is repeated reads as several values behind it.
+  // The form "KEY=VALUE ..." of a repeatable flag would look like several values after one flag.
   constexpr std::string_view several = " ...";
   const std::size_t dots = form.find(several);
   if (!option->get_allow_extra_args() && dots != std::string::npos)

@@ -21,7 +21,7 @@ struct SitesOptions {
   bool study = false;
 };
 
-// The study has its own runs.
+// Throws Error (usage) for any other flag next to --study, since the study has its own runs.
 void refuse_next_to_study(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options())
     if (option->count() > 0 && option->get_name() != "--study")

@@ -23,7 +23,8 @@ struct SolveOptions {
   ResultFlags result;
 };
 
-// One flag of the what-if that is missing alone is left to its reader, which says more of it.
+// Returns the missing flags. A single missing flag of the what-if is left to its reader, whose
+// error says more.
 Missing missing_words_of(const SolveOptions& options) {
   Missing missing;
   if (options.question.key.empty()) missing.add("KEY", "cluster.nic.bandwidth");

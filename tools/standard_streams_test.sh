@@ -86,7 +86,7 @@ check() {
   said=$("$@" 2>&1 >&- </dev/null) || code=$?
   is 1 $code "$* >&-"
   [[ $said == "lambcast: "*"stdout"* && $said != *$'\n'* ]] || fail "$* >&- says: $said"
-  # If the reader has ended, the result is as if the signal had ended the program, without a
+  # If the reader of stdout has closed the pipe: the exit code is that of SIGPIPE, without a
   # message.
   code=0
   said=$("$@" 2>&1 >&7 </dev/null) || code=$?

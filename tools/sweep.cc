@@ -99,7 +99,7 @@ std::vector<Axis> axes_said(const SweepFlags& options) {
   return axes;
 }
 
-// Flags narrow a sweep file; without a file, they are the sweep.
+// Flags narrow a sweep file; without a file, they define the sweep.
 SweepPlan plan_of(const SweepFlags& options) {
   if (!options.file.empty())
     return plan_named_sweep(options.file, options.what_if, axes_said(options));
@@ -206,7 +206,7 @@ int give_up(SweepFlags& options, const Complaint& complaint) {
   return code;
 }
 
-// On rank 0: reads, writes and prints.
+// Runs the sweep on rank 0, which reads, writes and prints.
 int sweep_at_rank_0(SweepFlags& options) {
   try {
     const int code = sweep(options);

@@ -54,7 +54,7 @@ SweepPlan points_of(std::int64_t count) {
        parse_scan(fmt::format("freeze_step=1:{}:1", count / 100))});
 }
 
-// Sets the seconds per million rows, relative to a tenth of an earlier figure.
+// Reports the seconds per million rows, and their ratio to the limit.
 void set_per_million(benchmark::State& state, double seconds, double limit_s) {
   const double per_million = seconds / static_cast<double>(state.range(0)) * 1e6;
   state.counters["s_per_million"] = per_million;
@@ -99,7 +99,7 @@ void sweep(benchmark::State& state) {
 }
 BENCHMARK(sweep)->Arg(20000)->Unit(benchmark::kMillisecond)->UseRealTime();
 
-// The same with a different NIC in each point.
+// The same sweep with a different NIC in each point.
 void new_clusters(benchmark::State& state) {
   const SweepPlan plan = plan_sweep_of_flags(
       {{"model", "bert-large"},

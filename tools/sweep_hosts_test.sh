@@ -21,7 +21,8 @@ fail() {
   exit 1
 }
 
-# 64 worlds x 64 lengths x 11 freeze steps: many more than are written before the kill below
+# 64 GPU counts x 64 sequence lengths x 11 freeze steps: many more than are written before the kill
+# below
 sweep=(sweep --model bert-large --cluster paper-eth40-v100 --optimizer onebit_lamb --micro-batch 16 --steps 1000
   --scan gpus=4:256:4 --scan seq_len=8:512:8 --scan 'freeze_step=0%:100%:10%' --no-report)
 "$lambcast" "${sweep[@]}" --out whole >out 2>err || fail "$(cat err)"

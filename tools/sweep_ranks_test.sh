@@ -22,7 +22,7 @@ fail() {
 launch=(mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 --mca btl 'self,vader'
   --mca plm_rsh_agent /bin/false -x "LD_PRELOAD=$yield_sleep")
 
-# 64 worlds x 64 lengths x 11 freeze steps x 2 optimizers
+# 64 GPU counts x 64 sequence lengths x 11 freeze steps x 2 optimizers
 cat >sweep.toml <<'END_OF_SWEEP'
 name = "long"
 [base]
@@ -101,7 +101,7 @@ for wrong in "absent.toml" "sweep.toml --jobs 0" "sweep.toml --resum" "sweep.tom
 done
 [ -e none ] && fail "a refused sweep has written"
 
-# Several processes without MPI between them: an error says so.
+# Several processes without MPI between them are an error.
 got=0
 OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 "$lambcast" sweep sweep.toml >out 2>err || got=$?
 [ $got = 4 ] || fail "exit code $got where MPI sees one process"

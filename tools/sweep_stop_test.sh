@@ -14,7 +14,7 @@ fail() {
   exit 1
 }
 
-# 64 worlds x 20 lengths x 5 freeze steps x 2 optimizers
+# 64 GPU counts x 20 sequence lengths x 5 freeze steps x 2 optimizers
 cat >sweep.toml <<'END'
 name = "long"
 [base]

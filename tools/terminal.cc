@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::size_t narrowest = 40, help_width = 80;
 
-// Whether a stream is a terminal. Open MPI's mpirun gives every rank a terminal, even if its own
-// stdout is a file.
+// Returns whether a stream is a terminal. Open MPI's mpirun gives every rank a terminal, even if
+// its own stdout is a file.
 bool is_on_terminal(int stream) {
   return isatty(stream) == 1 && std::getenv("OMPI_COMM_WORLD_RANK") == nullptr;
 }
@@ -43,8 +43,8 @@ std::size_t indent_of(std::string_view line) {
   return std::min(line.find_first_not_of(' '), line.size());
 }
 
-// Whether a line is an example command, possibly after a launcher and variables: "mpirun -n 8
-// lambcast measure".
+// Returns whether a line is an example command, possibly after a launcher and variables: "mpirun -n
+// 8 lambcast measure".
 bool is_command(std::string_view line) {
   const std::string_view text = line.substr(indent_of(line));
   const std::string_view first = text.substr(0, text.find(' '));

@@ -27,7 +27,7 @@ void print_text(std::string_view text);
 // Prints help to stdout, for 80 columns or a narrower terminal.
 void show_help(std::string_view text);
 
-// Whether no line would be broken on the terminal; always true for a file or pipe.
+// Returns whether no line would be broken on the terminal; always true for a file or pipe.
 bool fits_terminal(std::string_view text);
 
 // Prints an error to stderr as one line, wrapped on a terminal; errors of several places are

@@ -104,7 +104,7 @@ grep -q 'is left out' err || fail "no note: $(cat err)"
 "$lambcast" sweep parts.toml --list optimizer=lamb --dry-run -q 2>err >/dev/null
 [ ! -s err ] || fail "-q and yet: $(cat err)"
 
-# Notes of a table are notes; its warnings are kept.
+# -q drops the notes of a table and keeps its warnings.
 expect 0 '^notes: onebit-removed, ' "$lambcast" simulate "${run[@]/1000/100}"
 expect 0 '^warning: .*\[freeze-early\]$' "$lambcast" simulate "${run[@]/1000/100}" -q
 grep -q '^notes\?: ' out && fail "-q and yet: $(grep '^notes\?: ' out)"

@@ -27,8 +27,8 @@ bool is_wanted(const std::string& flag) {
          });
 }
 
-// Whether a word is meant as the value of a switch. Includes invalid values, so that the error
-// names the switch.
+// Returns whether a word is meant as the value of a switch. Includes invalid values, so that the
+// error names the switch.
 bool is_meant_as_value(std::string word) {
   for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   constexpr std::string_view values[] = {"true", "false", "yes", "no", "on", "off", "1", "0"};

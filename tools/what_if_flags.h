@@ -15,8 +15,8 @@ void add_what_if_flags(CLI::App& command, WhatIf& what_if);
 // compares each new flag with all others, which takes longer than a small forecast.
 void declare_only(const std::vector<std::string>* words);
 
-// Replaces each switch, alone or before "true" or "false", by --switch=VALUE, so that no word after
-// it is taken for its value.
+// Replaces each switch, with or without "true" or "false" after it, by --switch=VALUE, so that no
+// word after it is taken for its value.
 std::vector<std::string> with_switches_spelled_out(std::vector<std::string> words);
 
 }  // namespace lambcast

@@ -154,12 +154,12 @@ async function drive(shown, begun) {
   compareWithProgram(first);
   for (const state of states) compareWithProgram(await shown.run(`put(${JSON.stringify(state)})`));
 
-  // From a moved control to the next frame with its verdict and curve.
+  // Measures the time from a moved control to the next frame with its verdict and curve.
   await shown.run("put({ cluster: 'commodity-10gbe', model: 'bert-large', optimizer: 'onebit_lamb', gpus: '32' })");
   const times = [];
   for (let i = 0; i < 20; ++i) times.push((await shown.run(`put({ nic: '${5 + i}' })`)).ms);
   times.sort(function (a, b) { return a - b; });
-  // Of several quick movements the last one counts.
+  // The last of several quick movements counts.
   const rapid = await shown.run("(async function () { for (let i = 1; i < 20; ++i) put({ nic: String(i) }); " +
     "return put({ nic: '42' }); })()");
   check("the last question", rapid.command.includes("bandwidth=42Gbit/s"), rapid.command);

@@ -36,7 +36,7 @@
   }
 
   class Controls {
-    // `presets` are those of the engine; `changed` is called with the run.
+    // `presets` are those of the engine; `changed` is called with the run after each change.
     constructor(form, presets, run, changed) {
       this.form = form;
       this.presets = presets;
