@@ -115,14 +115,14 @@ struct Advice {
   std::vector<ExchangeAdvice> exchanges;
   std::vector<Finding> findings;  // findings of the answer, including those of judge()
   bool warmup_assumed = false;
-  std::string optimizer, baseline;  // of a run with ZeRO: "onebit_adam without ZeRO"
+  std::string optimizer, baseline;  // names, such as "onebit_adam without ZeRO"
   Bytes baseline_peak;
   double baseline_time_s = 0, baseline_time_low_s = 0, baseline_time_high_s = 0;
   double exposed_share = 0;  // exposed communication as a share of the plain step
   double most_speedup = 1;   // upper bound for any compression
   std::optional<double> baseline_cost_usd;
   std::optional<WithoutZero> without_zero;  // set if the run shards its states
-  std::string plain_optimizer;              // without what it runs with: "adam"
+  std::string plain_optimizer;              // only the name of the optimizer: "adam"
   // Baseline of the 1-bit optimizer, if the optimizer of the question has no 1-bit form: "adam".
   std::optional<std::string> family;
 

@@ -21,7 +21,7 @@ WhatIf question(const char* cluster, const char* gpus, const char* optimizer) {
           {"steps", "6000"},        {"freeze_step", "16.7%"}};
 }
 
-TEST_CASE("advice: on a slow Ethernet compression pays, and a faster NIC ends that") {
+TEST_CASE("advice: compression pays on slow Ethernet, and not with a faster NIC") {
   Catalog catalog;
   const Advice advice = advise(question("paper-edr100-v100", "64", "adam"), catalog);
   CHECK(advice.optimizer == "onebit_adam");
@@ -314,7 +314,7 @@ TEST_CASE("advice: no statement about a run is made if it does not fit") {
   CHECK_THAT(advice_json(advice), Contains("\"break_even_nic_bandwidth_Gbps\": null"));
 }
 
-TEST_CASE("advice: both implementations of the kernels, unless one is chosen") {
+TEST_CASE("advice: both implementations of the kernels are judged, unless one is chosen") {
   Catalog catalog;
   const WhatIf asked = question("paper-eth40-v100", "16", "onebit_lamb");
   const Advice both = advise(asked, catalog);
@@ -334,7 +334,7 @@ TEST_CASE("advice: both implementations of the kernels, unless one is chosen") {
                                     Contains("With the fused kernels that ship here"));
 }
 
-TEST_CASE("advice: a backend that a layout rules out is named, and the others answer") {
+TEST_CASE("advice: a backend that a layout rules out is named, and the others are compared") {
   Catalog catalog;
   WhatIf asked = question("commodity-25gbe", "32", "onebit_adam");
   asked["model"] = "gpt2-xl";

@@ -76,7 +76,7 @@ TEST_CASE("advice: the gain of turning ZeRO off is not counted as compression's"
                  Contains("kernels, speed-ups against adam with ZeRO stage 3\n") &&
                  !Contains("no compression wins more than"));
 
-  // A list of advice judges compression alone too.
+  // A list of advice judges only compression, too.
   const AdviceList list = advise_all(asked, {{"seq_len", {"128"}}}, catalog);
   const csv::Table rows = csv::parse(advice_list_csv(list), "advice");
   CHECK(rows.number(0, "speedup") == Approx(answer.merit().value).epsilon(1e-9));

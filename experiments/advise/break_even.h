@@ -45,8 +45,8 @@ enum class NicLimit { streams, gpu_way };
 std::optional<Bandwidth> held_back_beyond(const WhatIf& asked, bool plain, NicLimit limit,
                                           Catalog& catalog, CollectiveCosts& costs);
 
-// Returns the largest bandwidth at which a break-even is meaningful. Beyond either limit the plain
-// run does not become faster, and the curve depends on an assumed limit.
+// Returns the largest bandwidth at which a break-even is meaningful. Beyond a limit of NicLimit the
+// plain run does not become faster, and the curve depends on an assumed limit.
 Bandwidth fastest_of_use(const WhatIf& asked, Catalog& catalog, CollectiveCosts& costs);
 
 // Returns the question with NICs of another bandwidth. Raises a stated name plate to that

@@ -16,7 +16,7 @@
 namespace lambcast {
 
 struct ExchangeAdvice {
-  std::string name;          // "fp8", "topk:1%", or that of a 1-bit optimizer
+  std::string name;          // "fp8", "topk:1%", or the name of a 1-bit optimizer
   std::string refused = {};  // why it cannot run; if set, all fields below are unset
   double wire_bytes = 0;     // bytes that a GPU sends in the mean step
   double wire_us = 0;        // exposed communication
@@ -41,8 +41,8 @@ ExchangeAdvice advise_exchange(const std::string& name, const WhatIf& asked, Ban
                                Catalog& catalog, CollectiveCosts& costs);
 
 // Returns one row for the question with each of usual_exchanges(), plus the rows `onebit` of a
-// 1-bit optimizer. Each node is a site. Rows are sorted fastest first, rejected ones last. Throws
-// Error (usage) if not even the all-reduce can run.
+// 1-bit optimizer. For exchanges between sites, each node is a site. Rows are sorted fastest first,
+// rejected ones last. Throws Error (usage) if not even the all-reduce can run.
 std::vector<ExchangeAdvice> advise_exchanges(const WhatIf& what_if,
                                              const std::vector<ExchangeAdvice>& onebit,
                                              Catalog& catalog, CollectiveCosts& costs);
