@@ -119,8 +119,8 @@ TEST_CASE("comparison: equal parts of two descriptions have common errors") {
   const auto relative = [](const Contestant& of) {
     return of.forecast.run.time_high_s / of.forecast.run.time_low_s;
   };
-  // The NICs bound the slower run at both ends of its interval, which the error common to both runs
-  // does not include. So the ratio may be wider than the narrower of both intervals.
+  // The slower run has the narrower interval, since its NICs bound it at both ends. The ratio may
+  // be wider than that interval.
   CHECK(ratio.high / ratio.low < std::max(relative(fast), relative(slow)));
   // TCP on a NIC without measurements is a source of error of its own.
   const Comparison unmeasured =
@@ -214,7 +214,7 @@ TEST_CASE("comparison: contestants that cannot run come last, those that do not 
 }
 
 // Memory of 79.6 GB +- 9 % on a GPU of 85.9 GB.
-TEST_CASE("comparison: a point whose memory is tight is marked, as one that does not fit is") {
+TEST_CASE("comparison: points with tight memory are marked, as are points that do not fit") {
   Catalog catalog;
   const WhatIf asked{{"model", "gpt2-xl"},  {"gpus", "8"},       {"optimizer", "adamw"},
                      {"micro_batch", "16"}, {"grad_accum", "1"}, {"steps", "100"}};
@@ -225,7 +225,7 @@ TEST_CASE("comparison: a point whose memory is tight is marked, as one that does
   CHECK_THAT(table, Contains("GB! "));
 }
 
-TEST_CASE("comparison: CSV has the content of JSON, one row each") {
+TEST_CASE("comparison: CSV has the content of JSON, one row per contestant") {
   Catalog catalog;
   WhatIf asked = compared();
   asked["cluster"] = "commodity-10gbe";

@@ -83,7 +83,8 @@ TEST_CASE(
   CHECK_THAT(folder_comparison_csv(found), Contains(lamb + ",4,3,60,8,1.25,,\n"));
 }
 
-TEST_CASE("folder comparison: keys without a common value, and folders without results") {
+TEST_CASE(
+    "folder comparison: keys without a common value and folders without results are reported") {
   const TemporaryFolder at;
   const std::string small = folder_with(at, "small", {{"8", "lamb", 100, "", ""}});
   const std::string large = folder_with(at, "large", {{"64", "adam", 10, "", ""}});

@@ -58,8 +58,8 @@ struct Sensitivity {
   Judgement judgement;
   std::vector<IntervalPart> parts;  // widest first, by the speed-up if it is judged
 
-  // Returns whether the shares are those of the speed-up's interval; otherwise they are those of
-  // the time's.
+  // Returns whether the shares divide the interval of the speed-up; otherwise they divide the
+  // interval of the time.
   bool of_speedup() const;
   double share(const IntervalPart& part) const;
   // Returns the widest part of the interval that a measurement can still narrow (measure_first.h),

@@ -131,7 +131,7 @@ std::string sensitivity_table(const Sensitivity& sensitivity, const SensitivityV
       ++hidden;
       continue;
     }
-    // Longer names stick out; they belong to curves that few users change.
+    // Longer names are not aligned; they belong to curves, which few users change.
     key_width = std::max(key_width, std::min(name_of_input(effect).size(), widest_key));
     value_width = std::max(value_width, effect.value.size());
     strongest = std::max(strongest, std::abs(effect.time_elasticity));

@@ -142,7 +142,7 @@ TEST_CASE("sensitivity: compression makes a run depend less on the NIC, and its 
   CHECK(effect_of(compressed, "freeze_step").time_elasticity > 0);
 }
 
-TEST_CASE("sensitivity: an input has the effect of its key") {
+TEST_CASE("sensitivity: scaling an input has the effect of setting its key") {
   Catalog catalog;
   const Scenario scenario = resolve(sensitivity_asked(), catalog);
   const auto time_of = [&](const TrainingPlan& training) {

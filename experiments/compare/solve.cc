@@ -229,7 +229,8 @@ Solution solve(const SolveQuestion& question, Catalog& catalog) {
   if (passes.size() == 1 && search.found().begin()->second.metric.low) {
     const auto one = place_of(search, &MetricValue::low);
     const auto other = place_of(search, &MetricValue::high);
-    // The metric decides which end meets the target first. Sort the two by value.
+    // The metric decides which end of the interval passes the target at the smaller value, so the
+    // two values are sorted.
     const double here = passes.front().first;
     const auto in_order = [&](const std::optional<double>& x) { return x ? *x : here; };
     const bool swapped = in_order(one) > here || in_order(other) < here;

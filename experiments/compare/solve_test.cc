@@ -108,7 +108,7 @@ TEST_CASE("solve: the latest freeze_step within a deadline is the last whole one
                                            Contains("more than") && Contains("from 2001 on ("));
 }
 
-TEST_CASE("solve: a number of the device is the one that --set sets") {
+TEST_CASE("solve: a key of the device is the number that --set sets") {
   const double target =
       forecast_at(solve_asked(), "device.copy_bandwidth", "400GB/s", &RunForecast::time_s);
   const Solution solution = solved(
