@@ -89,8 +89,7 @@ TEST_CASE("a monitor with a latest step freezes there as a fixed step does") {
   }
 }
 
-TEST_CASE(
-    "on the recorded curves 15 % of the steps, as the latest one, costs less than the margin") {
+TEST_CASE("on the recorded curves a latest step of 15 % costs less than the margin") {
   const Recipe recipe;
   const int latest = static_cast<int>(std::lround(0.15 * recipe.steps));
   for (const char* file : {LAMBCAST_CURVES, LAMBCAST_CURVES_LARGE}) {
