@@ -9,7 +9,7 @@
 
 namespace lambcast {
 
-// Columns of a terminal. Tables stay within them if possible.
+// Width of a terminal in columns. Tables stay within it if possible.
 constexpr std::size_t page_width = 80;
 
 // Formats with four digits: "20.00 min", "1.340 GB".

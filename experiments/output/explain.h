@@ -18,9 +18,9 @@
 
 namespace lambcast {
 
-const std::vector<std::string>&
-explanation_names();  // "plan", "prices", "stats"; "inputs" of input_ledger.h and the words of
-                      // forecast_explanation.h
+// Returns "plan", "prices", "stats", "inputs" (input_ledger.h) and the words of
+// forecast_explanation.h.
+const std::vector<std::string>& explanation_names();
 
 // Explains each distinct step of the run as a table. Throws Error (usage) for an unknown name.
 std::string explain(const TrainingPlan& training, std::string_view what);

@@ -139,7 +139,7 @@ TEST_CASE("explain: a plan with experts names the exchange of their tokens") {
   // Bytes of an all_to_all: 2 bytes x 4096 tokens x 2 experts x 4096 = 67.11 MB.
   CHECK_THAT(explain(training, "plan"),
              Catch::Contains("tokens to experts and back, all_to_all of 67.11 MB over 8 ranks"));
-  // The prices have a line for it, with interval and sources.
+  // The prices have a line for this exchange, with interval and sources.
   const std::string prices = explain(training, "prices");
   const auto at = prices.find("tokens to experts and back, all_to_all of 67.11 MB over 8 ranks");
   REQUIRE(at != std::string::npos);

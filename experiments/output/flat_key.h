@@ -12,7 +12,7 @@ namespace lambcast {
 // Relative spread below which values count as equal; it is rounding error.
 inline constexpr double flat_spread = 1e-6;
 
-// Returns whether all numbers are the same within rounding. NaN counts as a value of its own.
+// Returns whether all numbers are the same within rounding. NaN is the same only as NaN.
 bool is_flat(std::span<const double> values);
 
 // Returns the limits that keep another value of `key` from having an effect on `training`. Each is

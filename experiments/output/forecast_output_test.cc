@@ -100,7 +100,7 @@ const Keys run_keys{"steps",
                     "fused_speedup_high",
                     "steps_skipped"};
 
-TEST_CASE("json: every promised key, with its type") {
+TEST_CASE("json: every promised key is present, with its type") {
   const Json json = Run(onebit).json();
   CHECK(json.at("schema_version") == 1);
   CHECK(json.at("tool") == "lambcast");
@@ -293,7 +293,7 @@ TEST_CASE("table: one line shows how far the step may be off, and the source of 
              Contains(" ms: communication extrapolated (--set changed nic.bandwidth), compute "));
 }
 
-TEST_CASE("csv: the columns promised, in the order promised") {
+TEST_CASE("csv: the promised columns are in the promised order") {
   const Keys& columns = result_columns();
   const Keys first{"model",       "cluster",    "optimizer",    "backend", "nodes", "gpus",
                    "micro_batch", "grad_accum", "global_batch", "seq_len", "steps", "freeze_step"};

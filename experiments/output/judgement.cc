@@ -20,7 +20,7 @@ Judgement judgement_of(const Scenario& scenario, const Forecast& forecast) {
   std::ranges::copy(judge(scenario.training, forecast), std::back_inserter(judgement.findings));
   if (!forecast.run.speedup) return judgement;
   const RatioInterval& ratio = *forecast.run.speedup;
-  // A plain optimizer with another exchange uses it from the first step on.
+  // All steps of other runs compress: a plain optimizer uses its exchange from the first step on.
   if (is_onebit(scenario.training.optimizer()))
     judgement.compressed_share = compressed_share(forecast);
   judgement.verdict =

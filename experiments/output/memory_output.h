@@ -11,7 +11,7 @@ namespace lambcast {
 
 // Formats the memory of a run, as forecast by forecast_memory(), with all parts.
 std::string memory_text(const TrainingPlan& training, const MemoryForecast& memory);
-// Formats it in one line: the two largest parts, without stages.
+// Formats the memory in one line: the two largest parts, without stages.
 std::string memory_line(const TrainingPlan& training, const MemoryForecast& memory);
 Json memory_json(const TrainingPlan& training, const MemoryForecast& memory);
 

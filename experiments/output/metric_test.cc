@@ -82,7 +82,7 @@ TEST_CASE("metric: exposed shares and bytes come from the forecast and have no i
   }
 }
 
-TEST_CASE("metric: absent if the run has no such figure") {
+TEST_CASE("metric: a metric is absent if the run has no such figure") {
   const PricedRun images = priced({{"model", "resnet50"}});
   CHECK_FALSE(find_metric("tokens_per_s", {}).of(images.training, images.forecast).has_value());
   CHECK(images.value("samples_per_s").value > 0);
@@ -116,7 +116,7 @@ TEST_CASE("metric: a target is parsed in its own unit and in no other") {
   CHECK_FALSE(target_refused("memory", "80").empty());
 }
 
-TEST_CASE("metric: each has its own name, and is written with its unit") {
+TEST_CASE("metric: each metric has its own name, and is written with its unit") {
   std::set<std::string_view> names;
   for (const Metric& metric : metrics()) {
     CAPTURE(metric.name);

@@ -37,7 +37,7 @@ struct Efficiency {
   }
 };
 
-TEST_CASE("pass efficiency: the end of computation's interval has the effect of a slower GPU") {
+TEST_CASE("pass efficiency: the slow end of computation has the effect of a slower GPU") {
   const Efficiency of(piped());
   const double width = width_of_passes(of.training).log;
   const double scale = of.training.cluster->stack.compute_scale.value;

@@ -292,7 +292,7 @@ TEST_CASE("trace: sends between stages, with arrows through them") {
   CHECK(arrows == 2);
 }
 
-TEST_CASE("trace: bytes are whole") {
+TEST_CASE("trace: numbers of bytes are whole") {
   for (const WhatIf& what_if : {complete(), pipeline,
                                 with({{"zero_stage", "3"},
                                       {"framework", "torchtitan"},
