@@ -86,7 +86,7 @@ TEST_CASE("a loss is judged by its means, and the answer says so") {
         choice.step);
 }
 
-TEST_CASE("the answer as text, JSON and CSV") {
+TEST_CASE("the answer is printed as text, JSON and CSV") {
   const auto value = [](int step) { return fmt::format(",{}", falls(step)); };
   const FreezeChoice choice = chosen("step,model\n" + lines(1, 200, 1, value));
   CHECK_THAT(freeze_table(choice), Catch::StartsWith("freeze_step 52: compression may begin"));

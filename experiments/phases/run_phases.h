@@ -53,7 +53,7 @@ struct Pauses {
   std::int64_t skipped_steps = 0;
 };
 
-// The same as text, from flags or Python arguments; empty: not given.
+// The values of Pauses as text, from flags or Python arguments; empty: not given.
 struct PauseWords {
   std::string mtbf{}, checkpoint_time{}, restart_time{}, startup_time{}, evaluation_time{};
   std::int64_t checkpoint_every = 0, evaluate_every = 0, skipped_steps = 0;
