@@ -10,7 +10,7 @@ std::string assumption_in(const WhatIf& asked, std::string_view code) {
   return {};
 }
 
-TEST_CASE("assumptions: the length of sequences, for a model that may read very long ones") {
+TEST_CASE("assumptions: a sequence length is reported for models that accept very long ones") {
   const auto assumed = [](const WhatIf& changes) {
     const WhatIf alone{{"cluster", "dgx-a100-80g"}, {"gpus", "8"},       {"optimizer", "adamw"},
                        {"micro_batch", "1"},        {"grad_accum", "1"}, {"steps", "10"}};

@@ -109,7 +109,7 @@ TEST_CASE("golden: the results of the studies are unchanged") {
   }
 }
 
-TEST_CASE("golden: a difference of 1e-8, a changed word and a lost number are seen") {
+TEST_CASE("golden: a difference of 1e-8, a changed word and a lost number are detected") {
   CHECK(difference("ok", "ok").empty());
   CHECK(difference("1000000", "1000000.0001").empty());
   CHECK(difference("1000000", "1000000.01") == "expected 1000000, got 1000000.01 (+1e-06 %)");

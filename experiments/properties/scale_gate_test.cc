@@ -66,7 +66,7 @@ WhatIf of_layers(const WhatIf& asked, std::int64_t layers) {
   return with({{"model.layers", fmt::format("{}", layers)}}, asked);
 }
 
-// Returns the number of blocks of models that set it by one key.
+// Returns the number of blocks of a model that states it as one number; 0 for other models.
 std::int64_t layers_of(const std::string& model) {
   const ModelShape& shape = model_preset(model);
   return shape.pyramid.empty() && !shape.decoder && shape.hidden > 0 ? shape.layers : 0;

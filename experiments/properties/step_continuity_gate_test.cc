@@ -105,8 +105,8 @@ TEST_CASE("step continuity gate: no number of a description makes a forecast jum
     check_continuity(nudged_divided(cluster));
 }
 
-// NCCL rounds a NIC's rate down to one of these and rates its algorithms by the result
-// (nccl_tuning.cc). So the algorithm may change at each of them.
+// NCCL rounds a NIC's rate down to a listed speed and rates its algorithms by the result
+// (nccl_tuning.cc). So the algorithm may change at each listed speed.
 TEST_CASE("step continuity gate: a NIC at a listed speed of NCCL makes no forecast jump unnamed") {
   Catalog catalog;
   int named = 0;

@@ -168,7 +168,7 @@ void check_inputs(const DrawnWorld& world, Dice& dice) {
   const bool is_time =
       input.value.ends_with(" us") || input.value.ends_with(" ms") || input.value.ends_with(" s");
   if (!is_rate && !is_time) return;
-  // Products in fp32 take the time in half precision times the ratio of the peaks.
+  // Skips fp32: its products take the half-precision time times the ratio of the peaks.
   if (input.key == "device.peak_half" && !world.scenario.training.recipe.precision.is_half())
     return;
   INFO("twice " << input.key << " = " << input.value);
@@ -326,7 +326,7 @@ TEST_CASE("worlds: every key is drawn") {
   }
 }
 
-TEST_CASE("worlds: properties that hold in every one") {
+TEST_CASE("worlds: the properties hold in every world") {
   // Most drawn worlds can run, so that the checks above test something.
   CHECK(check_worlds(1, 300) > 150);
 }
@@ -384,7 +384,7 @@ TEST_CASE("worlds: settings that once violated a property") {
       {1'060'971, asked_as("cluster commodity-100gbe framework torchtitan gpus 32 grad_accum 2 "
                            "micro_batch 1 model gpt2 network flow optimizer adafactor pp 4 "
                            "steps 7500 zero_stage 3")},
-      // Passes and sharded weights were on one NIC at once.
+      // Passes and gathers of sharded weights used one NIC at once, above its rate.
       {1'070'543, asked_as("attention unfused cluster emulated-ethernet-100mbit "
                            "framework torchtitan fusion fused gpus 64 grad_accum 7 micro_batch 3 "
                            "model gpt3-175b network flow optimizer came sequence_parallel true "
@@ -425,7 +425,7 @@ TEST_CASE("worlds: settings that once violated a property") {
        false}});
 }
 
-TEST_CASE("worlds: the same rows by one thread and by many") {
+TEST_CASE("worlds: one thread and many give the same rows") {
   const SweepPlan plan = sweep_of_worlds(1, 200);
   const TemporaryFolder folder;
   const auto rows = [&](int jobs) {
