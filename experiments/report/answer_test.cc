@@ -137,7 +137,7 @@ TEST_CASE("answer: intervals and what was calibrated come from the rows") {
              Contains("calibrated on in 1 of 2 rows") && Contains("20 % less or 25 % more"));
 }
 
-TEST_CASE("answer: names in it are escaped, and bars stay on their track") {
+TEST_CASE("answer: names in it are escaped, and bars stay inside the picture") {
   Answer answer;
   answer.headline = "<b>";
   answer.numbers = {{"1", "<script>"}};

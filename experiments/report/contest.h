@@ -1,7 +1,7 @@
-// Compares ways of sending less. Candidates are the optimizers that compress, and the exchanges
-// that a plain optimizer runs in place of its all-reduce ("adam with fp8", point.h). They are
-// compared within a place: rows equal in all keys except the optimizer, its exchange and what
-// depends on them (backend, freeze_step).
+// Compares exchanges. Candidates are the optimizers that compress, and the exchanges that a plain
+// optimizer runs in place of its all-reduce ("adam with fp8", point.h). They are compared within a
+// place: rows equal in all keys except the optimizer, its exchange and what depends on them
+// (backend, freeze_step).
 #pragma once
 
 #include <string>

@@ -231,7 +231,7 @@ TEST_CASE("one of several numbers of GPUs per node is drawn, whole nodes or not"
   CHECK(contains(figure.script, "4 GPUs per node"));
 }
 
-TEST_CASE("a plain run that no row has is not in the legend of the freeze figure") {
+TEST_CASE("a plain run without a row is not in the legend of the freeze figure") {
   const Figure figure =
       freeze_figure(std::vector<Point>{packed(8, 100, 0), packed(8, 50, 500)}, "onebit_lamb");
   CHECK(contains(figure.data, "# freeze_percent \"NCCL\"\n"));
@@ -441,6 +441,6 @@ TEST_CASE("round axis values are above zero") {
 
 TEST_CASE("tick marks thin out on a logarithmic axis") {
   CHECK(log_ticks({8, 16, 32}, 8) == "('8' 8, '16' 16, '32' 32)");
-  // 8 to 256 is five doublings; at most two marks in them leaves every third.
+  // 8 to 256 are five doublings; with at most two marks, every third value is kept.
   CHECK(log_ticks({8, 16, 32, 64, 128, 256}, 2) == "('8' 8, '64' 64)");
 }

@@ -24,7 +24,7 @@ std::vector<Point> KeptRows::take(const Listing& listing) {
   return std::move(points_);
 }
 
-// Points and listed rows are both in the order of the file.
+// Keeps the points of listed rows. Both are in the order of the file, so one pass is enough.
 void KeptRows::keep_listed(const Listing& listing) {
   all_ = false;
   auto listed = listing.kept_rows().begin();

@@ -178,7 +178,8 @@ void Listing::read_settings(std::string_view settings) {
   }
 }
 
-// Consecutive rows mostly have the same share, which is then not computed again.
+// Returns the index of the share of warm-up. Consecutive rows mostly have the same share, which is
+// then not computed again.
 std::uint32_t Listing::warmup_place(Column& column, std::string_view freeze,
                                     std::string_view steps) {
   if (rows_ == 0 || freeze != said_freeze_ || steps != said_steps_) {

@@ -32,7 +32,7 @@ class Listing {
   // Adds the current row of `file`; returns whether it is kept so far.
   bool add(const csv::Reader& file);
 
-  // Rows that the page contains, ascending; their number; the number of all rows.
+  // Return the rows that the page contains (ascending), their number, and the number of all rows.
   const std::vector<std::uint32_t>& kept_rows() const { return kept_; }
   std::size_t kept() const { return kept_.size(); }
   std::size_t rows() const { return rows_; }

@@ -162,7 +162,7 @@ TEST_CASE("listing: rows that differ in no key are thinned as rows") {
 
 // Cells: five digits of any size, few distinct values, whole numbers with more digits, and empty
 // ones.
-TEST_CASE("listing: packed cells are those that are written as text") {
+TEST_CASE("listing: packed cells equal those that are written as text") {
   std::string text = "gpus,run_time_s,mfu,speedup_vs_baseline,gpu_hours,tflops_per_gpu\n";
   std::vector<std::vector<double>> said(5);
   unsigned state = 1;

@@ -133,7 +133,7 @@ TEST_CASE("a kind of step that older results lack is read if it is present") {
                  R"(["silent","silent"],["refresh","refresh"]],"parts":[["forward","forward",)"));
 }
 
-TEST_CASE("rows of results that no run has are refused by file, line and column") {
+TEST_CASE("values that no run can have are refused by file, line and column") {
   std::string results = synthetic_header() + synthetic_rows({.clusters = {{"box", 4, 10}},
                                                              .optimizers = {"lamb"},
                                                              .gpus = {8},

@@ -66,7 +66,7 @@ Look series_look(std::size_t index) {
                                           {"#CC79A7", 13},
                                           {"#56B4E9", 6}}};
   Look look = looks[index % looks.size()];
-  // Further rounds have the same colours with other marks.
+  // After the last look, the colours repeat with other marks.
   if (const std::size_t turn = index / looks.size(); turn > 0) {
     const Look& other = looks[(index + 2 * turn) % looks.size()];
     look.point = other.point;

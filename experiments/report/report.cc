@@ -33,7 +33,8 @@ std::string beginning_of(const fs::path& path) {
 }  // namespace
 
 Results read_results(const fs::path& results_dir) {
-  // A link may lead out of this folder, and an error message would show the file's first line.
+  // Refuses links, which may lead out of this folder: an error message would show the first line of
+  // the file.
   for (const char* name : {"results.csv", "results.sums"}) refuse_link(results_dir / name);
   std::error_code none;
   if (!fs::exists(fs::symlink_status(results_dir / "results.csv", none)))

@@ -71,7 +71,7 @@ constexpr NumberField number_fields[] = {{"nodes", &Point::nodes},
                                          {"fused_speedup_high", &Point::fused_high, true}};
 
 struct Settings {
-  std::string rest;      // "a=1; b=2": those that no number of a point and no name says already
+  std::string rest;      // "a=1; b=2": settings that no other field of a point holds
   std::string exchange;  // exchange other than the uncompressed one; may be empty
 };
 
@@ -144,7 +144,8 @@ class RowReader {
     Name name = {};
     Name exchange = {};
   };
-  // Consecutive rows mostly have the same text, which is then not looked up again.
+  // A column of texts. Consecutive rows mostly have the same text, which is then not looked up
+  // again.
   struct TextColumn {
     std::optional<std::size_t> column;
     std::string last = {};

@@ -379,7 +379,8 @@ bool vary(const Points& points, double Point::*field) {
   });
 }
 
-// Consecutive rows mostly have the same value, which is then not looked up again.
+// Returns the different values, ascending. Consecutive rows mostly have the same value, which is
+// then not looked up again.
 std::vector<double> values(const Points& points, double Point::*field) {
   std::set<double> found;
   double last = absent;

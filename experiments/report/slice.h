@@ -21,7 +21,7 @@ using Points = std::vector<const Point*>;
 struct Slice {
   Points points;
   std::vector<std::string> facts;   // everything fixed: "bert-large", "seq_len 128", ...
-  std::string batch;                // the one of them about the batch: "global batch 65536"
+  std::string batch;                // the fact about the batch: "global batch 65536"
   std::vector<std::string> folded;  // facts for the title, since rows with other values exist
 };
 

@@ -97,7 +97,7 @@ TEST_CASE("the break-even line has the two lines of its interval, if there is on
   CHECK(script.find("'m.dat' index 3 using 1:2:3:4:5:6:7") != std::string::npos);
 }
 
-TEST_CASE("crossings of a row") {
+TEST_CASE("the crossings of a row of the map are interpolated") {
   const std::vector<double> nic = {1, 10, 100};
   // The speed-up falls from 10 at 1 to 0.1 over one decade of bandwidth: it is 1 in the middle, at
   // sqrt(10).

@@ -131,7 +131,7 @@ bool alike(const Point& a, const Point& b, Numbers batches) {
 std::size_t hash_of(const Point& p, Numbers batches) {
   std::size_t hash = 0;
   const auto add = [&](std::size_t more) { hash = (hash ^ more) * 0x9e3779b97f4a7c15; };
-  // Both zeros have one hash, and there is one NaN.
+  // Adding 0.0 gives -0 the hash of 0; there is only one NaN.
   const auto add_number = [&](double number) { add(std::bit_cast<std::uint64_t>(number + 0.0)); };
   for (const auto number : batches) add_number(p.*number);
   for (const auto number : curve_numbers) add_number(p.*number);

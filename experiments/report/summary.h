@@ -17,8 +17,8 @@ struct BreakEven {
   std::string cluster, optimizer, baseline;
   double gpus = absent, nic_Gbps = absent;
   bool falling = true;  // pays below this bandwidth
-  std::string within;   // " (4.2 to 25)" by the speed-up's interval; empty where rows have none
-  std::string with;  // ", with global batch 65536": of what was swept too; empty where nothing was
+  std::string within;   // its interval: " (4.2 to 25)"; empty if the rows have none
+  std::string with;     // other swept keys: ", with global batch 65536"; may be empty
 };
 
 // The bandwidths of a scan at which `optimizer` pays.
@@ -32,8 +32,8 @@ struct Scan {
 // point into them.
 struct Summary : Counts {
   std::size_t kept = 0;  // number of points kept
-  std::string thinning;  // which were: "one in 4 values of steps"; empty where all were
-  std::vector<std::string> best_apart, worst_apart;  // what tells them apart, as "precision fp16"
+  std::string thinning;  // rows kept: "one in 4 values of steps"; empty: all
+  std::vector<std::string> best_apart, worst_apart;  // distinguishing values: "precision fp16"
   std::vector<std::string> break_even;               // one sentence per optimizer with a scan
   std::vector<BreakEven> crossings;                  // for scans that cross 1 once
   std::vector<Scan> scans;                           // all scans

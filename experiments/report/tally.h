@@ -72,7 +72,8 @@ class Tally {
     std::deque<double> speedups = {};  // of rows that are judged
     std::deque<float> samples_per_s = {};
   };
-  // Consecutive rows mostly have the same name, which is then not looked up again.
+  // Counts of rows by name. Consecutive rows mostly have the same name, which is then not looked up
+  // again.
   struct RowsByName {
     std::unordered_map<Name, std::size_t> rows;
     std::pair<const Name, std::size_t>* last = nullptr;

@@ -194,7 +194,7 @@
 
   // ---- the chart ----
 
-  // A box with a picture as wide as itself, and a text next to the pointer.
+  // A box that its picture fills, and a text next to the pointer.
   class Chart {
     constructor(place, height) {
       this.place = place;

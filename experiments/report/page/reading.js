@@ -18,7 +18,7 @@
     return lines.filter(function (line) { return line.length > 0; });
   };
 
-  // Returns the same as records, the first of which holds the titles.
+  // Returns the marks as records, the first of which holds the titles.
   lambcast.recordsOf = function (spec) {
     const x = spec.x.label || "x", y = spec.y.label || "y";
     if (spec.cells) return [[x, y, spec.figure || "value", "certain"]].concat(lambcast.marksOf(spec).flat()

@@ -201,10 +201,10 @@ const lambcast = {};
       return column.best;
     }
 
-    // Returns a value for each key in `keys`. In order of preference, it has many places along
-    // `along`; it is recommended, or has the share of warm-up nearest to the published run; it has
-    // `figure` on both sides of 1; then it has the most places, the most rows, the highest rate,
-    // the largest number.
+    // Returns a value for each key in `keys`, preferred in this order: it has many values of the
+    // keys `along`; it is recommended, or has the share of warm-up nearest to the published run; it
+    // has rows with `figure` on both sides of 1; it has the most values of `along`, the most rows,
+    // the highest rate, the largest number.
     settle(rows, keys, along, figure) {
       const slice = {}, steps = this.column("steps");
       keys.forEach((column) => {
