@@ -1,9 +1,9 @@
 // Loads the descriptions that what-ifs name: clusters, models, devices, DeepSpeed files.
 //
-// The points of a sweep use the same ones, changed by a few overrides. Each text is read once, so
-// that all points use the same bytes even if the file changes. Each description is parsed once, and
-// an override is set in a copy of the parsed tree (a tenth of the time). Decoded descriptions are
-// cached by name and overrides, up to a limit.
+// The points of a sweep use the same descriptions, changed by a few overrides. Each text is read
+// once, so that all points use the same bytes even if the file changes. Each description is parsed
+// once, and an override is set in a copy of the parsed tree (a tenth of the time). Decoded
+// descriptions are cached by name and overrides, up to a limit.
 #pragma once
 
 #include <cstddef>

@@ -60,7 +60,8 @@ void choose_optimizer(const Words& words, deepspeed::DeepSpeedConfig& config) {
   if (const auto decay = words.number("weight_decay", 0, 1))
     config.optimizer->weight_decay = {*decay, true, 0};
   if (const auto stage = words.whole("zero_stage", 0, 3)) config.zero.stage = {*stage, true, 0};
-  // Checked before the layout, whose error would name a flag that the user did not give.
+  // This check precedes that of the layout, whose error would name a flag that the user did not
+  // give.
   if (is_onebit(config.optimizer->type) && config.zero.stage.value > 0 &&
       config.zero.stage.line > 0)
     refuse_errors(deepspeed::check_config(config));

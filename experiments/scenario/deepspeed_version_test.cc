@@ -15,7 +15,7 @@ TEST_CASE("scenario: one release of DeepSpeed, however it is stated") {
   CHECK(release(newest) == deepspeed::release::newest);
   CHECK(release({{"deepspeed_version", "0.15.4"}}) == Version{0, 15, 4});
   CHECK(release({{"versions", "torch=2.1,deepspeed=0.15.4"}}) == Version{0, 15, 4});
-  // the release that ran there
+  // without a flag: the release that ran on that cluster
   CHECK(release({{"cluster", "paper-eth40-v100"}}) == Version{0, 3, 0});
   CHECK(release({{"cluster", "paper-eth40-v100"}, {"deepspeed_version", "0.19"}}) ==
         Version{0, 19, 0});

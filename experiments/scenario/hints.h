@@ -14,10 +14,10 @@ enum class Typed {
   flag,
   key,
   exchange,
-  value,  // of another flag: "framework=fsdp"; capitals, spaces, "-" and "_" do not matter
+  value,  // value of a flag: "framework=fsdp"; capitals, spaces, "-" and "_" are ignored
 };
 
-// Returns the end of a sentence, "write --global-batch N ..."; empty if there is no row.
+// Returns the end of a sentence, "write --global-batch N ..."; empty if the table has no such row.
 std::string_view hint_for(Typed what, std::string_view word);
 
 // Throws Error (usage) for an unknown key, with its hint or the nearest known key.

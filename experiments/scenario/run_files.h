@@ -14,8 +14,8 @@
 
 namespace lambcast {
 
-// Returns the what-if without those keys. Throws Error (usage) for files that cannot be read or
-// are not modelled, and for two runs at once.
+// Returns the what-if with the values of the files, and without the keys that name them. Throws
+// Error (usage) for files that cannot be read or are not modelled, and for two runs at once.
 WhatIf with_run_files(const WhatIf& asked, Catalog& catalog, std::vector<Finding>& findings);
 
 // Returns whether a file may give the inputs that no flag gives.

@@ -25,7 +25,7 @@ Bound read_bound(std::string_view text, std::string_view scan, const Where& wher
   return bound;
 }
 
-// Expands "8..256".
+// Expands a scan such as "8..256".
 std::vector<std::string> doubled(std::string_view text, std::size_t dots, const Where& where) {
   const Bound low = read_bound(text.substr(0, dots), text, where);
   const Bound high = read_bound(text.substr(dots + 2), text, where);

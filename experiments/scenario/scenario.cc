@@ -136,7 +136,8 @@ void find_slices(const TrainingPlan& training, std::vector<Finding>& findings) {
 // most of GaLore's time, is missing.
 void find_whole_matrices(const TrainingPlan& training, std::vector<Finding>& findings) {
   if (training.optimizer() != OptimizerType::galore_adamw8bit || training.flattens()) return;
-  // share of the elements; small tables are not projected at any rank
+  // Largest share of the elements in unprojected matrices without a finding, since small tables are
+  // projected at no rank.
   constexpr double little = 0.01;
   const Projection& projection = training.recipe.projection;
   double matrices = 0, whole = 0, elements = 0, in_whole = 0;
@@ -390,7 +391,8 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   choose_program(words, training, scenario.findings);
   add(scenario.findings, find_unread(words, training));
   find_of_model(words, training, catalog, scenario.findings);
-  // Other frameworks run what DeepSpeed rejects, such as LAMB with sharded states or in bf16.
+  // DeepSpeed's rules hold only for DeepSpeed: other frameworks run what it rejects, such as LAMB
+  // with sharded states or in bf16.
   if (!training.parallelism || training.parallelism->framework.name == FrameworkName::deepspeed) {
     const auto of_config = deepspeed::check_config(config);
     refuse_errors(of_config);

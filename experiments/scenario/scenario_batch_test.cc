@@ -92,7 +92,7 @@ TEST_CASE("scenario: elasticity gives the batch of every GPU count, two flags ov
   CHECK(said(resolved(at("64", overruled))) == std::vector<std::string>{"elasticity-overridden"});
 }
 
-TEST_CASE("scenario: a batch left to the Trainer of Hugging Face is required as flags") {
+TEST_CASE("scenario: a batch left to the Trainer of Hugging Face must be given as flags") {
   const TemporaryFolder folder;
   const std::string file = folder.file("ds.json", R"({
     "train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto",

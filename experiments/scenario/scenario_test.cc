@@ -22,7 +22,7 @@ std::string message_of(const Scenario& scenario, std::string_view code) {
   return {};
 }
 
-TEST_CASE("scenario: values that are given arrive in the plan") {
+TEST_CASE("scenario: the plan has the values that are given") {
   const TrainingPlan training = resolved(complete()).training;
   CHECK(training.model->name == "bert-large");
   CHECK(training.cluster->name == "paper-eth40-v100");
@@ -118,7 +118,7 @@ TEST_CASE("scenario: unknown words get a suggestion") {
   }
 }
 
-TEST_CASE("scenario: every number refuses a text, and a value out of range") {
+TEST_CASE("scenario: every number rejects texts, and values out of range") {
   struct Row {
     const char *key, *allowed;
     bool zero;  // whether zero is allowed
@@ -155,7 +155,7 @@ TEST_CASE("scenario: every number refuses a text, and a value out of range") {
   }
 }
 
-TEST_CASE("scenario: quantities of the cluster and the model refuse the same") {
+TEST_CASE("scenario: quantities of the cluster and the model reject them too") {
   for (const char* value : {"0 Gbit/s", "-1 Gbit/s", "nan Gbit/s", "inf Gbit/s", "1e400 Gbit/s",
                             "10", "", "10 Gbyte/s"}) {
     INFO(value);
@@ -434,7 +434,7 @@ TEST_CASE("scenario: endless runs are refused before they begin") {
       without({"global_batch"}, {{"symmetry", "off"}, {"grad_accum", "1000000"}, {"gpus", "4"}}));
   CHECK_THROWS_WITH(run_step(scenario.training, {StepKind::warmup, 128, 1}, costs),
                     Contains("--symmetry: off: 1000000 micro batches of 24 blocks are too many"));
-  // With 4095 ranks one node has a rank less. They are folded by kind; otherwise every pair of
+  // With 4095 ranks one node has one rank less. Ranks are folded by kind; otherwise every pair of
   // ranks would be stored.
   const auto uneven = [&](const char* symmetry) {
     const Scenario asked =

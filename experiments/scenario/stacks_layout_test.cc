@@ -24,7 +24,7 @@ TrainingPlan image_plan(const WhatIf& changes) {
   return resolve(swin(changes), catalog).training;
 }
 
-TEST_CASE("stacks: pyramids of images and PyTorch's modules divide nothing but data") {
+TEST_CASE("stacks: only data are divided for pyramids of images and PyTorch's modules") {
   const std::pair<WhatIf, const char*> refused[] = {
       {{{"tp", "2"}}, "stages of an image"},
       {{{"framework", "megatron"}, {"pp", "2"}}, "stages of an image"},

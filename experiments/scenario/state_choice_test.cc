@@ -59,7 +59,7 @@ TEST_CASE("state choice: weights in fp8 are gathered in one byte") {
 }
 
 // An update reads and writes each state once, and the memory holds it.
-TEST_CASE("state choice: narrow states of Adam") {
+TEST_CASE("state choice: narrow states of Adam save bytes of updates and memory") {
   const double usual = update_bytes_of(on_h100({})), held = optimizer_memory_of(on_h100({}));
   const auto differ = [&](const char* types, double bytes) {
     INFO(types);

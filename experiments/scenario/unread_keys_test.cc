@@ -25,7 +25,7 @@ std::vector<std::string> unread(const WhatIf& changes) {
 
 using Keys = std::vector<std::string>;
 
-TEST_CASE("unread keys: fused kernels are read with every optimizer that has them") {
+TEST_CASE("unread keys: kernels=fused is read with every optimizer that has fused kernels") {
   for (const OptimizerModel* optimizer : optimizer_models()) {
     INFO(optimizer->name);
     WhatIf asked{{"optimizer", std::string(optimizer->name)}, {"kernels", "fused"}};

@@ -24,7 +24,7 @@ struct Missing {
 
   void add(std::string name, std::string example);
   void add(const Missing& more);
-  // "--model, --gpus: missing; try: --model bert-large --gpus 32"
+  // Returns "--model, --gpus: missing; try: --model bert-large --gpus 32".
   std::string text() const;
   // Throws Error (usage) if anything is missing.
   void refuse() const;
