@@ -22,7 +22,7 @@ namespace lambcast {
 // layout, or for which a smaller change is enough.
 std::vector<std::string> fitting_layouts(const Scenario& scenario, Catalog& catalog);
 
-// Returns the same as a finding, if there are any.
+// Returns the flags as a finding, if there are any.
 std::vector<Finding> find_fitting_layouts(const Scenario& scenario, Catalog& catalog);
 
 }  // namespace lambcast

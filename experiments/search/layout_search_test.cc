@@ -48,7 +48,7 @@ TEST_CASE("layout search: a layout found takes the time that simulate forecasts"
     CHECK(search.best[i - 1].step.step_time <= search.best[i].step.step_time);
 }
 
-TEST_CASE("layout search: every framework has something to offer") {
+TEST_CASE("layout search: there is a layout for every framework") {
   for (const std::string& framework : framework_names()) {
     INFO(framework);
     const LayoutSearch search =
