@@ -38,7 +38,7 @@ struct SiteAdvice {
 
 SiteAdvice advise_sites(const WhatIf& what_if, Catalog& catalog);
 
-// One screen: at most 24 lines of 80 columns.
+// Returns the advice as one screen: at most 24 lines of 80 columns.
 std::string site_advice_table(const SiteAdvice& advice);
 
 }  // namespace lambcast

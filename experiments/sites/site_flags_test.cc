@@ -58,7 +58,7 @@ Answer of_sites(const WhatIf& asked, const OuterChoice& choice, Catalog& catalog
   return answer;
 }
 
-// The plain forecast of a site: its step, run and memory.
+// Returns the ordinary forecast of one site: its step, run and memory.
 Answer of_one_site(WhatIf asked, const Site& site, Catalog& catalog) {
   asked.insert_or_assign("cluster", site.cluster);
   asked.insert({"gpus", std::to_string(site.gpus)});

@@ -156,7 +156,7 @@ TEST_CASE("site forecast: all exchanges of 250 sites are forecast in less than a
   CHECK(seconds_since(start) < 1);
 }
 
-TEST_CASE("site forecast: the fewest steps and the bandwidth keep 95 %") {
+TEST_CASE("site forecast: the fewest steps and the stated bandwidth keep 95 % for compute") {
   const SiteForecast two = forecast_text(description("", site("a", "count = 2\n")));
   REQUIRE(two.fewest_steps);
   for (const OuterOption& option : two.options)

@@ -22,7 +22,7 @@ Errors errors_of(const std::string& study, double (StudyFigure::*error)() const)
   return {errors[errors.size() / 2], errors[(errors.size() - 1) * 9 / 10]};
 }
 
-TEST_CASE("sites study: errors stay within what was reached") {
+TEST_CASE("sites study: errors stay within the limits reached so far") {
   CHECK(possible_figures(site_study()).size() == 87);
   CHECK(errors_of("intellect-1", &StudyFigure::error).median < 0.02);
   CHECK(errors_of("prime", &StudyFigure::error).median < 0.07);
