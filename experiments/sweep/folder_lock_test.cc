@@ -42,7 +42,7 @@ TEST_CASE("folder lock: a folder that cannot be used is refused") {
   const TemporaryFolder folder;
   CHECK_THROWS_WITH(FolderLock(folder.path() / "absent"), Contains("No such file"));
   CHECK_THROWS_WITH(FolderLock(folder.file("file", "")), Contains("Not a directory"));
-  // Root can use every folder.
+  // Root can use every folder, so it becomes another user here.
   const bool root = geteuid() == 0;
   namespace fs = std::filesystem;
   for (const fs::perms perms : {fs::perms::owner_read | fs::perms::owner_exec,

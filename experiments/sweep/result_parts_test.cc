@@ -40,7 +40,7 @@ pp = 4
 grad_accum = 8
 )";
 
-TEST_CASE("parts: add up to the step of every kind, under the keys of its row") {
+TEST_CASE("parts: a row's parts add up to the step of every kind, with the keys of the row") {
   const TemporaryFolder folder;
   run_sweep(plan(kinds_of_steps), {.out = folder.path()});
   CHECK(write_parts(folder.path()) == folder.path() / "parts.csv");

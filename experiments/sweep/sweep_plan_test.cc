@@ -88,7 +88,7 @@ TEST_CASE("axes: --scan and --list") {
   CHECK_THROWS_WITH(parse_scan("gpus=8:4:x2"), Contains("--scan gpus: "));
 }
 
-TEST_CASE("plan: every combination, the last axis fastest") {
+TEST_CASE("plan: it has every combination, and the last axis changes fastest") {
   const SweepPlan sweep = plan(R"(
     [base]
     model = "bert-large"

@@ -251,7 +251,7 @@ TEST_CASE("sweep: a stop keeps finished rows, and resuming repeats nothing") {
   run(sweep, folder.path() / "whole", 2);
   const std::string whole = results_of(folder.path() / "whole");
   const std::filesystem::path out = folder.path() / "stopped";
-  // Stopping at every progress call takes several runs.
+  // A sweep that stops at every progress call needs several runs.
   const auto stop = [](std::size_t, std::size_t) { return false; };
   std::size_t written = 0, runs = 0;
   SweepSummary summary;
@@ -344,7 +344,7 @@ TEST_CASE("sweep: a stop does not wait for a point that takes minutes") {
     std::condition_variable opened;
     bool open = false;
   };
-  // Shared with the abandoned thread.
+  // The gate is shared with the abandoned thread, which may outlive this test.
   const auto gate = std::make_shared<Gate>();
   const RowOf row_of = [gate](const WhatIf& point, Catalog& catalog, CollectiveCosts& costs) {
     if (point.at("optimizer") == "onebit_lamb") {
