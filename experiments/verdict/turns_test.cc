@@ -24,7 +24,7 @@ TEST_CASE("turns: a change below one percent of the largest value does not count
   CHECK(turns_of(std::vector<double>{1, 0.98, 1}) == Places{1});
 }
 
-TEST_CASE("turns: a cliff over GPUs is named where it is steepest, for any order of runs") {
+TEST_CASE("turns: a curve over GPUs is named at its steepest turn, for any order of runs") {
   StepsOverGpus cliff{"", {512, 384, 456, 640}, {0.4319, 0.836, 0.8451, 0.4320}};
   cliff.sort();
   CHECK(cliff.gpus == std::vector<double>{384, 456, 512, 640});

@@ -41,7 +41,7 @@ Verdict verdict_of(const Speedup& speedup, double compressed_share, bool fits);
 // Returns why a run is not judged, in a sentence with the flags that would change that.
 std::string why_not_judged(double compressed_share, double steps);
 
-// Returns the same for a run without warm-up.
+// Returns the reason for a run without warm-up.
 std::string no_warm_up_text();
 
 inline constexpr double longest_warmup_share = 0.5;
@@ -67,14 +67,14 @@ struct VerdictCounts {
   std::size_t judged() const { return yes + hardly + no + cannot_tell; }
 };
 
-// Returns the name of a run, or nothing.
+// A function that returns the name of a run, which may be empty.
 using RunName = std::function<std::string(std::size_t)>;
 
 // Returns the verdict that the headline opens with; not_judged if no run was judged.
 Verdict verdict_of(const VerdictCounts& counts);
-// "Pays in all 12 points, most with 65536: 2.34x (1.59 to 3.20x)."
+// Returns a headline such as "Pays in all 12 points, most with 65536: 2.34x (1.59 to 3.20x)."
 std::string headline_of(const VerdictCounts& counts, const RunName& name);
-// Returns what to measure first, and the same for the fused kernels if they change the headline.
+// Returns which measurement to make first, and the headline of the fused kernels if it differs.
 std::string detail_of(const VerdictCounts& counts, const VerdictCounts& fused, const RunName& name);
 // Returns headline and details.
 std::string in_words(const VerdictCounts& counts, const VerdictCounts& fused, const RunName& name);

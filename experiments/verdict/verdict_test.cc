@@ -31,7 +31,7 @@ TEST_CASE("verdict: a run is judged by its whole interval") {
   CHECK(verdict_of(wins, 0.01, false) == Verdict::does_not_fit);
 }
 
-TEST_CASE("verdict: each code has its words, and another text keeps its own") {
+TEST_CASE("verdict: each code has its words, and any other text is unchanged") {
   for (const Verdict verdict : {Verdict::does_not_fit, Verdict::not_judged, Verdict::yes,
                                 Verdict::hardly, Verdict::no, Verdict::cannot_tell})
     CHECK(words_of_code(name_of(verdict)) == words_of(verdict));
@@ -39,7 +39,7 @@ TEST_CASE("verdict: each code has its words, and another text keeps its own") {
   for (const char* other : {"", "Yes", "no "}) CHECK(words_of_code(other) == other);
 }
 
-TEST_CASE("verdict: many runs get one sentence, which begins with it") {
+TEST_CASE("verdict: many runs get one sentence, which begins with the verdict") {
   CHECK(in_words(counts_of({wins}), {}, by_number) ==
         "Pays in 1 point, most with run 0: 2.00x (1.50 to 2.50x).");
   CHECK(in_words(counts_of({wins, {3, 2, 4}}), {}, by_number) ==
@@ -74,7 +74,7 @@ TEST_CASE("verdict: other kernels are named if they change the answer") {
              Catch::Contains("fused"));
 }
 
-TEST_CASE("verdict: unusual shares of warm-up") {
+TEST_CASE("verdict: unusual shares of warm-up are recognised") {
   constexpr double none = std::numeric_limits<double>::quiet_NaN();
   CHECK(warm_up_of(none, 1000) == WarmUp::usual);
   CHECK(warm_up_of(0, 1000) == WarmUp::none);
@@ -82,7 +82,7 @@ TEST_CASE("verdict: unusual shares of warm-up") {
   CHECK(warm_up_of(2, 1000) == WarmUp::usual);
   CHECK(warm_up_of(501, 1000) == WarmUp::usual);
   CHECK(warm_up_of(502, 1000) == WarmUp::most_of_the_run);
-  CHECK(warm_up_of(501, 999) == WarmUp::usual);  // what "50%" of 999 is
+  CHECK(warm_up_of(501, 999) == WarmUp::usual);  // "50%" of 999 steps
   CHECK(warm_up_of(502, 999) == WarmUp::most_of_the_run);
   CHECK(left_out_text(0, 0).empty());
   CHECK(left_out_text(2, 1) ==
