@@ -80,7 +80,7 @@ expect 2 'is a picture, and this answer has none' "$lambcast" compare aws-p4d aw
 expect 2 '--gpus: is missing' "$lambcast" sensitivity --cluster commodity-10gbe --model bert-large --optimizer lamb \
   --global-batch 64 --micro-batch 1
 
-# Solve: words first, then the bracket; exit code 3 if there is no answer.
+# solve: first the answer in words, then the values around it; exit code 3 if there is no answer.
 asked=(solve --model bert-large --cluster commodity-10gbe --micro-batch 16 --steps 5993)
 onebit=(--optimizer onebit_lamb --freeze-step 1000 --kernels fused)
 expect 0 '^efficiency is at least 50.0 % up to gpus [0-9]+ \([0-9.]+ %\), and less than it from [0-9]+ on' \

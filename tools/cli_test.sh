@@ -123,7 +123,7 @@ expect 2 "unknown command 'lst', did you mean 'list'" "$lambcast" presets lst
 "$lambcast" simulate "${run[@]}" --format csv >preset.csv
 "$lambcast" simulate --model bert-large --cluster ./mine.toml --gpus 8 --optimizer onebit_lamb \
   --micro-batch 16 --steps 1000 --format csv >file.csv
-# A column contains the settings and files of a row.
+# The column `settings` names the files of a row.
 grep -q ',cluster=./mine.toml,' file.csv || fail "a row does not say from which file its cluster is"
 cmp -s preset.csv <(sed 's:,cluster=./mine.toml,:,,:' file.csv) || fail "a preset and its copy in a file differ"
 
@@ -178,7 +178,7 @@ for flag in '--max-error 0.1' '--ranks 8' '--op all_reduce' --in-place '--backen
   # shellcheck disable=SC2086
   expect 2 "${flag% *} requires --cluster" "$lambcast" validate --against own.csv $flag
 done
-# Rows of a source, by its mapping
+# Rows of a published table, read by the mapping of its source
 cat >more_rows.csv <<'ROWS'
 # Rows of a table from another source
 model,hidden,heads,layers,params_b,tp,dp,gpus,system,batch,iter_ms
@@ -245,7 +245,7 @@ else
   expect 4 '' "$lambcast" profile
 fi
 
-# Exit code 1: failure. If results cannot be written, that is not success.
+# Exit code 1: failure, also if the results cannot be written.
 for command in "simulate ${run[*]}" "simulate ${run[*]} --format json" "presets list" validate \
   "collective --cluster paper-eth40-v100 --gpus 8" --help --version; do
   # shellcheck disable=SC2086
@@ -316,7 +316,7 @@ expect 0 '"flow_model_time_us"' "${parted[@]}" --format json
 "${parted[@]}" --network flow > flow.txt
 "$lambcast" collective --cluster commodity-100gbe --gpus 12 --algorithm ring -b 64M -e 64M > ring.txt
 if grep -q 'are unlike' flow.txt ring.txt one_stream.txt; then fail "the flow model, a ring or one stream part from nothing"; fi
-# On a slow network stages wait less than their prices include, down to no wait.
+# On a slow network a stage may wait less than its price includes, but never less than zero.
 expect 0 'tokens' "$lambcast" simulate --model gpt2-xl --cluster commodity-25gbe --gpus 32 --pp 8 --grad-accum 16 \
   --micro-batch 2 --optimizer adamw --steps 1000 --network flow
 expect 2 "unknown protocol 'LL256'" "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --protocol LL256

@@ -104,7 +104,7 @@ else
 fi
 
 # Line ends of Windows, and the byte order mark that its editors write.
-same() { # FILE COMMAND...: the command says the same of the file in each form
+same() { # FILE COMMAND...: the output is the same for each form of the file
   local file=$1 form
   shift
   cp "$file" as_is
@@ -140,7 +140,7 @@ same sweep.toml "$lambcast" sweep sweep.toml --dry-run
 same table.csv "$lambcast" validate --against table.csv --cluster commodity-10gbe --max-error 9
 same cases.csv "$lambcast" validate --against cases.csv
 
-# Names of any bytes.
+# File names with any bytes.
 odd=$'odd \xff\xfe\n name'
 mkdir "$odd"
 cp cluster.toml "$odd/c.toml"

@@ -11,7 +11,7 @@ shim=$(readlink -f "$2")
 # shellcheck source=tools/expect.sh
 . "$(dirname "$(readlink -f "$0")")/expect.sh"
 mkdir disk
-bytes=  # of a call that is torn; empty: half of them
+bytes=  # bytes written by a torn call; empty: half of them
 
 # with_fault CALL FAULT COMMAND...: sets `got`, and `met` if the command reached this call.
 with_fault() {
@@ -66,7 +66,8 @@ seq_len = [128, 256, 1024]
 END
 sweep() { "$lambcast" -q sweep sweep.toml --no-report --jobs 1 --out "$@"; }
 sweep whole >/dev/null || fail "no sweep"
-# A failed sync after the last file has its name is not reported as an error.
+# Tells whether the sweep succeeded although a call failed: a sync that fails after the last file
+# has its final name is not reported.
 is_whole() {
   [ "$got" -eq 0 ] && [ ! -s err ] && cmp -s whole/results.csv disk/out/results.csv && cmp -s whole/manifest.json disk/out/manifest.json
 }

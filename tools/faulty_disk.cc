@@ -88,8 +88,7 @@ const std::string& fault() {
   return text;
 }
 
-// For calls that succeed or fail as a whole: `act` makes the call, `fails` is its result on
-// failure.
+// Makes a call that succeeds or fails as a whole: `act` makes it, `fails` is its result on failure.
 template <typename Act, typename Result>
 Result whole(bool concerned, const Act& act, Result fails) {
   const Meeting meeting = meet(concerned);
@@ -103,7 +102,7 @@ Result whole(bool concerned, const Act& act, Result fails) {
   return fails;
 }
 
-// For writes: `real` writes the first bytes of a text.
+// Makes a write: `real` writes the first bytes of a text.
 template <typename Write>
 ssize_t write_some(int file, std::size_t bytes, const Write& real) {
   const Meeting meeting = meet(concerns(file));

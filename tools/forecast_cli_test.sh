@@ -143,7 +143,7 @@ done
 mkfifo never
 exec 3<>never
 long=(simulate "${recipe[@]:2}" --config -)
-set -m  # or the shell has its children ignore SIGINT
+set -m  # otherwise the shell makes its children ignore SIGINT
 for signal in INT:130 TERM:143; do
   checks=$((checks + 1))
   "$lambcast" "${long[@]}" >out 2>err <never &

@@ -13,7 +13,7 @@ namespace lambcast {
 // conditions.
 std::vector<CLI::Option*> add_import_flags(CLI::App& command, validate::ImportHints& hints);
 
-// The same without --nodes, for a command that has the flag already.
+// Adds the flags without --nodes, for a command that has it already.
 std::vector<CLI::Option*> add_import_flags_but_nodes(CLI::App& command,
                                                      validate::ImportHints& hints);
 

@@ -16,7 +16,7 @@ namespace lambcast {
 // Prints the findings that all these questions share; nothing if one of the questions does not run.
 void print_findings(const std::vector<WhatIf>& questions, Catalog& catalog);
 
-// `name` returns the name of a point of the tally.
+// Prints the findings of a tally. `name` returns the name of a point.
 void print_findings(const FindingTally& findings,
                     const std::function<std::string(std::size_t)>& name);
 

@@ -158,7 +158,7 @@ def of_lines(text):
         while end < len(lines) and (lines[end].startswith(indent + " ") or (indent == "" and lines[end].startswith("- "))):
             end += 1
         if sum(re.match(rf'\s*"?{key}"?\s*:', other) is not None for other in lines) > 1 and indent == "":
-            continue  # said twice, of which the last counts
+            continue  # a repeated key, of which the last one counts
         parents = [(width, name) for width, name in parents if width < len(indent)] + [(len(indent), key)]
         without = lines[:at] + lines[end:]
         texts = ["\n".join(without)]

@@ -187,7 +187,7 @@ std::vector<AddedCommand> add_commands(CLI::App& app, int argc, char** argv) {
       Command run = command.add(app);
       CLI::App* flags = app.get_subcommands({}).back();
       flags->group(group.name);
-      // A command that passes its words on takes all of them.
+      // A command that passes its words to another program takes all of them.
       if (!flags->get_prefix_command()) flags->fallthrough();
       add_help_all(*flags);
       added.push_back({flags, std::move(run)});
@@ -306,7 +306,7 @@ int exit_code_of(int argc, char** argv) {
     return run(argc, argv);
   } catch (const std::exception& error) {
     const Complaint complaint = complaint_of(error);
-    // main() reports a stdout that cannot be written.
+    // main() reports a stdout that cannot be written, so there is no message here.
     if (std::ferror(stdout) == 0 || dynamic_cast<const Error*>(&error) != nullptr)
       complain(with_flag_of_file(complaint.text, argc, argv));
     return static_cast<int>(complaint.code);

@@ -27,7 +27,8 @@ int run_measure(const CLI::App& command) {
   if (error) throw Error(Exit::missing, fmt::format("{}: {}", self, error.message()));
   std::vector<std::string> words{program.string()};
   for (const std::string& word : command.remaining()) words.push_back(word);
-  // Help after a flag of the other program, which has no help of its own.
+  // Shows the help of this command even after a flag of lambcast-measure, which has no help of its
+  // own.
   for (const char* help : {"-h", "--help", "--help-all"})
     if (std::ranges::find(words, help) != words.end()) {
       show_help(command.help("lambcast"));

@@ -23,7 +23,8 @@ fail() {
 }
 
 # browse WIDTH PAGE: writes the page after its scripts to `dom`, and the console to `log`. Chromium
-# has no window below 500 pixels, so a narrower page is in a frame, which it replaces at the end.
+# has no window below 500 pixels, so a narrower page is shown in a frame; at the end, its HTML
+# replaces that around the frame.
 browse() {
   local page=$2
   if [ "$1" -lt 500 ]; then

@@ -32,7 +32,7 @@ install_packages() {
   }
   [ "$(id -u)" -eq 0 ] || root=(sudo)
   echo "Installing: ${missing[*]}"
-  # Another apt may be running, as after the start of a virtual machine.
+  # Waits up to 300 s for another apt, which may run after the start of a virtual machine.
   local apt=("${root[@]}" apt-get -o DPkg::Lock::Timeout=300)
   update_lists "${apt[@]}" || exit 4
   DEBIAN_FRONTEND=noninteractive "${apt[@]}" install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

@@ -15,7 +15,8 @@
 namespace lambcast {
 namespace {
 
-// open() returns the lowest free descriptor, and lower ones are already in use.
+// Opens /dev/null in place of a closed stream: open() returns the lowest free descriptor, and lower
+// ones are already in use.
 void fill_if_closed(int descriptor, int mode) {
   if (fcntl(descriptor, F_GETFD) == -1 && errno == EBADF) open("/dev/null", mode);
 }
@@ -54,7 +55,7 @@ std::optional<int> exit_code_of_stdout() {
   const bool whole = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (whole) return std::nullopt;
   if (reader_has_gone()) return 128 + SIGPIPE;
-  // The next write reports an earlier write error again.
+  // If errno does not hold the error, another write reports it again.
   if (errno == 0 && write(STDOUT_FILENO, "\n", 1) == 1) errno = EIO;
   fmt::print(stderr, "lambcast: the results cannot be written to stdout: {}\n",
              std::strerror(errno));

@@ -124,7 +124,7 @@ for silent in '2>&-' '2>/dev/full' '2>&7'; do
   is 141 $code "validate | (gone) $silent"
 done
 
-# An opened file does not take the place of the closed stream.
+# A file that is opened later does not get the descriptor of a closed stream.
 "$lambcast" simulate "${what[@]}" --steps 1000 --trace trace.json >&- 2>&-
 python3 -c 'import json; json.load(open("trace.json"))' || fail "a trace that another stream wrote into"
 

@@ -78,7 +78,7 @@ Swept sweep_with(const SweepPlan& plan, int jobs) {
   return {seconds_since(start), seconds_since(last)};
 }
 
-// Alternates one thread and two, so that a busy machine slows both.
+// Alternates sweeps with one thread and with two, so that a busy machine slows both.
 void sweep(benchmark::State& state) {
   const SweepPlan plan = points_of(state.range(0));
   Swept one, two;

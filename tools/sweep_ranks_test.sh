@@ -50,7 +50,7 @@ same() { # WHOLE OUT
   cmp "$1/manifest.json" "$2/manifest.json" || fail "$2: the manifests differ"
 }
 # Messages of the program itself, other than progress; mpirun has messages of its own.
-found='^lambcast: (note|warning): ([0-9]+ of|all) [0-9]+ points'  # what is found of the points
+found='^lambcast: (note|warning): ([0-9]+ of|all) [0-9]+ points'  # findings on the points
 said() { grep '^lambcast: ' "$1" | grep -vE "$found"; }
 once() { # FILE PATTERN
   [ "$(said "$1" | wc -l)" -eq 1 ] || fail "not one line: $(cat "$1")"

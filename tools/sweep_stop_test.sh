@@ -47,7 +47,7 @@ stop_with() { # SIGNAL OUT CODE [flags]
   local signal=$1 out=$2 code=$3 got=0 before child
   shift 3
   before=$(rows "$out")
-  # Not through sweep(): the signal must reach the program, not a shell around it.
+  # Does not use sweep(), so that the signal reaches the program and not a shell around it.
   "$lambcast" sweep sweep.toml --no-report --jobs 2 --out "$out" "$@" >"$out.out" 2>"$out.err" &
   child=$!
   for _ in $(seq 2000); do
@@ -81,7 +81,7 @@ grep -q "^$points points" out || fail "no summary on stdout"
 beside() { grep -vE 'points, [0-9]+ s left$|^lambcast: (note|warning): ([0-9]+ of|all) [0-9]+ points' "$1"; }
 beside err && fail "more than progress on stderr: $(cat err)"
 
-# SIGKILL cannot be caught: twice in a row, then to the end.
+# SIGKILL, which cannot be caught, ends the sweep twice; then it runs to its end.
 stop_with KILL killed 137
 stop_with KILL killed 137 --resume
 finish killed

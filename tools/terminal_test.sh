@@ -118,7 +118,7 @@ grep -q '"cluster"' piped || fail 'nothing forecast of a cluster from stdin'
 [ "$(wc -l <piped_sweep/results.csv)" -eq 3 ] || fail 'a sweep from stdin has other rows'
 [ ! -e ./- ] || fail 'a file named - was written'
 
-# References: complete, as checked against their sources
+# References are complete: they are compared with their sources.
 expect 0 '^  global_batch +whole number' "$lambcast" help keys
 for key in $("$lambcast" simulate --help-all | grep -oE '^  --[a-z0-9-]+' | sed 's/^  --//; s/-/_/g'); do
   case $key in help | help_all | set | format | export | trace | strict | explain | then | mtbf | checkpoint* | restart* | startup* | evaluat* | skipped*) continue ;; esac
@@ -147,7 +147,7 @@ expect 0 '^\.TH LAMBCAST 1' "$lambcast" help man
 expect 0 '^complete -o filenames -F _lambcast lambcast$' "$lambcast" help bash
 bash -n out || fail 'the completion of bash is no bash'
 expect 0 '^#compdef lambcast' "$lambcast" help zsh
-# A separate zsh, and its completion of these words and a tab.
+# Types these words and a tab into a separate zsh, and reads its completion.
 if command -v zsh >/dev/null; then
   mkdir -p functions
   mv out functions/_lambcast

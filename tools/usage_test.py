@@ -74,7 +74,7 @@ def missing_faults(lambcast, names):
             rounds.append(said)
             for word in re.findall(r"--[a-z-]+|[A-Z]{3,}", wanted[1] or wanted[2]):
                 asked += values.get(word, [[word]])[0]
-        # The words of a question are read before what they ask about.
+        # A second round is allowed for sweep, compare and sites, which read their own words first.
         if len(rounds) > (2 if name in ("sweep", "compare", "sites") else 1):
             yield f"{name}: names what is missing bit by bit: {rounds}"
 

@@ -24,7 +24,7 @@ for name, part in parts.items():
     how.setdefault(part["said"]["how"], []).append(name)
     assert part["licenses"][0]["license"]["id"], f"{name} has no licence"
     assert part["purl"].startswith("pkg:"), f"{name} has no source"
-    # The version of a program that is only run is known to its installer.
+    # Programs that are only run need no version here.
     assert part["said"]["how"] == "run" or re.fullmatch(r"\d+(\.\d+)+", part["version"]), f"{name} has no version"
 assert set(how) == {"linked", "compiled", "inlined", "run"}, how
 assert sorted(bill["dependencies"][0]["dependsOn"]) == sorted(parts)

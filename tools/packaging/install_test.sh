@@ -12,7 +12,8 @@ build=$(readlink -f "$1") version=$2 packages=$3 python=${4:-}
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 fail() { echo "FAILED: $*"; exit 1; }
-# Without -q grep reads all input: a program whose reader ends early gets SIGPIPE.
+# grep is used without -q, so that it reads all input: a program whose reader ends early gets
+# SIGPIPE.
 
 # installed_view FOLDER: copies the rules of installation and the files that they name, except for
 # those that only other targets build.

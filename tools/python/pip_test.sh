@@ -18,7 +18,8 @@ LAMBCAST_BUILD=$build "$root/venv/bin/python" -m pip --disable-pip-version-check
 [ ! -e "$here/build" ] && [ ! -e "$here/lambcast.egg-info" ] || fail "pip writes next to the sources"
 cd "$root"
 alone() { env -i PATH="$root/venv/bin:/usr/bin:/bin" HOME="$root" "$@"; }
-# Without -q grep reads all input: a program whose reader ends early gets SIGPIPE.
+# grep is used without -q, so that it reads all input: a program whose reader ends early gets
+# SIGPIPE.
 packages=$(alone python -c 'import lambcast; print(lambcast.__path__[0])')
 for file in "$packages/bin/lambcast" "$packages"/_lambcast*.so; do
   ldd "$file" | grep "libfmt.* => $packages/" >/dev/null || fail "$file takes libraries from elsewhere: $(ldd "$file")"

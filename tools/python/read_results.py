@@ -3,7 +3,7 @@
 
     lambcast sweep bert_large --out results
 """
-# %% The rows: a DataFrame where there is pandas, else a list of dicts.
+# %% The rows: a DataFrame if pandas is installed, else a list of dicts.
 import sys
 
 import lambcast

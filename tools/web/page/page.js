@@ -253,7 +253,7 @@
     ask();
   });
 
-  // ---- to take along ----
+  // ---- copying and saving ----
 
   async function copy(text, done) {
     try {
