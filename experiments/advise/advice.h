@@ -57,7 +57,7 @@ struct BackendAdvice {
 // is not between 100 Mbit/s and 10 Tbit/s.
 struct BreakEven {
   std::optional<Bandwidth> at, low, high;
-  bool pays_above = false;             // else compression pays below
+  bool pays_above = false;             // false: compression pays below `at`
   bool pays_at_any_bandwidth = false;  // meaningful only if a search found no break-even
   // The same two flags for the low and the high end of the speed-up's interval.
   bool low_pays_above = false, low_pays_at_any = false, high_pays_at_any = false;

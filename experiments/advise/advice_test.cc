@@ -26,7 +26,7 @@ TEST_CASE("advice: compression pays on slow Ethernet, and not with a faster NIC"
   const Advice advice = advise(question("paper-edr100-v100", "64", "adam"), catalog);
   CHECK(advice.optimizer == "onebit_adam");
   CHECK(advice.baseline == "adam");
-  REQUIRE(advice.answer.backends.size() == 3);  // compressed needs Intel XPU
+  REQUIRE(advice.answer.backends.size() == 3);  // backend `compressed` needs Intel XPU
   CHECK(advice.answer.backends[1].time_s <= advice.answer.backends[2].time_s);
   CHECK(advice.answer.speedup().value > 1);
   CHECK(advice.answer.speedup().value < advice.most_speedup);
