@@ -18,7 +18,7 @@ namespace lambcast {
 
 struct NumericInput {
   std::string key;    // "cluster.nic.bandwidth", "device.copy_bandwidth"
-  std::string value;  // as text with its unit
+  std::string value;  // value as text with its unit
   Provenance provenance;
   std::function<void(Cluster&, Device&, double factor)> scale;
   double number = 1;  // in SI units; for a curve, the scale of its values
