@@ -15,7 +15,7 @@ namespace lambcast::convergence {
 // A run, and the run of the same optimizer with uncompressed gradients and the same draw.
 struct Pair {
   std::string run;
-  int sequences = 1;  // per rank and step
+  int sequences = 1;  // sequences per rank and step
   unsigned draw = 0;
   double loss = 0, plain_loss = 0;  // final_loss(), in nats per character
 

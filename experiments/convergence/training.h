@@ -46,8 +46,8 @@ enum class Exchange {
   int4_unowed,     // blocks of 64, no error feedback
   qgz_int4,        // two ranks a node, int4 in both phases, with error feedback
   power_sgd_4,     // rank 4, warm start
-  top_k_1,         // the largest per cent, error feedback
-  random_k_1,      // a random per cent, error feedback
+  top_k_1,         // largest 1 % of the elements, error feedback
+  random_k_1,      // random 1 % of the elements, error feedback
   fp16,            // partial sums rounded at every hop of a ring
   chunk_top_k_64,  // the 64 largest of each 4,096 elements in 2 bits, error feedback
   dct_sign_64,     // signs of 64 coefficients of each 4,096 elements, error feedback
@@ -63,7 +63,7 @@ bool averages_weights(Exchange exchange);
 struct Recipe {
   text::TransformerShape shape{.width = 32, .layers = 2, .heads = 4, .context = 32};
   int ranks = 4;
-  int sequences = 1;  // per rank and step
+  int sequences = 1;  // sequences per rank and step
   int steps = 2000;
   int lr_warmup = 100;
   // beta2 = 0.99 averages over 100 of 2,000 steps, as 0.999 averages over 1,000 of 20,000.

@@ -19,7 +19,7 @@ namespace {
 const char* word_of(Exchange exchange) {
   switch (exchange) {
     case Exchange::plain:
-    case Exchange::fp16:  // gradients of this clock have 16 bits
+    case Exchange::fp16:  // the forecast run has 16-bit gradients already
       return "all_reduce";
     case Exchange::fp8:
       return "fp8";
