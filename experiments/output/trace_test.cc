@@ -329,7 +329,7 @@ TEST_CASE("trace: copies to the host and back, the update there, and an optimize
   CHECK(up.at("bytes_down") == 0);
   CHECK(up.at("bytes_up") > 0);
   const Json update = said(offloads, "optimizer on the host");
-  CHECK(update.at("ranks_at_once") == 4);  // the ranks of a node
+  CHECK(update.at("ranks_at_once") == 4);  // all ranks of a node
   CHECK(update.at("bytes") > 0);
   CHECK(said({{"optimizer", "galore_adamw8bit"}}, "products of the optimizer").at("flops") > 1e9);
 }
