@@ -153,7 +153,8 @@ std::size_t Listing::setting_column(std::string_view key) {
   return setting_columns_.back();
 }
 
-// Reads "cluster.node.gpu_link=25GB/s; tp=8". The bandwidth of the NIC has its own column.
+// Reads settings such as "cluster.node.gpu_link=25GB/s; tp=8". The bandwidth of the NIC has its own
+// column.
 void Listing::read_settings(std::string_view settings) {
   if (settings == said_settings_) return;
   said_settings_ = settings;

@@ -65,7 +65,7 @@ struct Point {
   double fused_speedup = absent, fused_low = absent, fused_high = absent;  // with fused kernels
   Name cost_source;
   Name measure_first;  // the measurement that would narrow the speed-up's interval most
-  Name findings;       // codes, separated by spaces
+  Name findings;       // codes of findings, separated by spaces
 
   bool ok() const { return status == "ok"; }
   bool compressed() const { return !baseline.empty() && baseline != optimizer; }

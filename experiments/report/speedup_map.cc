@@ -108,7 +108,7 @@ std::string panel(const SpeedupMap& map, std::size_t block, const std::string& n
 }  // namespace
 
 bool scan_possible(const Points& points) {
-  std::unordered_map<double, double> bandwidth;  // the first of each GPU count
+  std::unordered_map<double, double> bandwidth;  // first bandwidth of each GPU count
   return std::ranges::any_of(points, [&](const Point* p) {
     return !std::isnan(p->nic_Gbps) &&
            bandwidth.try_emplace(p->gpus, p->nic_Gbps).first->second != p->nic_Gbps;

@@ -69,7 +69,7 @@ class Tally {
   // Rows of one optimizer on one cluster. A deque grows without copying.
   struct Group {
     Name cluster, optimizer;
-    std::deque<double> speedups = {};  // of rows that are judged
+    std::deque<double> speedups = {};  // speed-ups of rows that are judged
     std::deque<float> samples_per_s = {};
   };
   // Counts of rows by name. Consecutive rows mostly have the same name, which is then not looked up
