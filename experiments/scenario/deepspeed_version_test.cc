@@ -70,7 +70,7 @@ TEST_CASE("scenario: a warning if tensors are flattened for an optimizer that ne
                      "zero_allow_untested_optimizer": true})");
   CHECK_THAT(warning("came", {{"config", untested}}),
              Contains("ZeRO hands DistributedCAME a rank's shard of each parameter group"));
-  // Colossal-AI tracks which rank holds which shard.
+  // Colossal-AI gets no warning, since it tracks which rank holds which shard.
   CHECK(warning("came", {{"framework", "colossalai"}, {"zero_stage", "1"}}).empty());
 }
 

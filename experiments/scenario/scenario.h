@@ -29,7 +29,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog);
 // Returns the format of the products in the run's blocks.
 std::string_view format_of_run(const TrainingPlan& training);
 
-// Returns the overlap, including that of ZeRO.
+// Returns the overlap of gradient communication with the backward pass, including that of ZeRO.
 Overlap overlap_of(const TrainingPlan& training);
 // Returns the step at which compression starts: freeze_step, or var_freeze_step of 0/1 Adam. Plain
 // optimizers have none.

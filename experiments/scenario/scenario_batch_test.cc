@@ -12,7 +12,7 @@ using Catch::Matchers::Contains;
 using Catch::Matchers::Equals;
 
 TEST_CASE("scenario: any two of the three batch numbers give the third") {
-  const Batch expected{65536, 16, 64};  // 16 * 64 * 64 GPUs
+  const Batch expected{65536, 16, 64};  // 65536 = 16 * 64 * 64 GPUs
   const WhatIf numbers{{"global_batch", "65536"}, {"micro_batch", "16"}, {"grad_accum", "64"}};
   const std::vector<std::string> keys{"global_batch", "micro_batch", "grad_accum"};
   CHECK(resolved(with(numbers)).training.batch == expected);
@@ -145,7 +145,7 @@ TEST_CASE("scenario: steps from samples, rounded up; assumed ones are reported")
   const auto steps = [](const WhatIf& changes) {
     return resolved(without({"steps"}, changes)).training.steps;
   };
-  CHECK(steps({{"samples", "392757248"}}) == 5993);  // 5993 * 65536
+  CHECK(steps({{"samples", "392757248"}}) == 5993);  // 392757248 = 5993 * 65536
   CHECK(steps({{"samples", "392757249"}}) == 5994);
   CHECK(steps({{"samples", "1"}}) == 1);
   CHECK(steps({{"samples", "392757248"}, {"steps", "5993"}}) == 5993);
@@ -163,7 +163,7 @@ TEST_CASE("scenario: steps from tokens, which fill whole samples") {
   };
   const std::string tokens = fmt::format("{}", 392757248LL * 128);
   CHECK(steps({{"tokens", tokens}, {"seq_len", "128"}}) == 5993);
-  CHECK(steps({{"tokens", "1e9"}, {"seq_len", "128"}}) == 120);  // 119.2
+  CHECK(steps({{"tokens", "1e9"}, {"seq_len", "128"}}) == 120);  // 119.2, rounded up
   CHECK(steps({{"tokens", "1"}}) == 1);
   CHECK_THAT(refusal(without({"steps"}, {{"tokens", "1e9"}, {"samples", "10"}})),
              Contains("--tokens: and --samples say the same (allowed: one of the two)"));
