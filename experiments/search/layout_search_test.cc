@@ -267,7 +267,7 @@ TEST_CASE(
     if (i > 0 && search.best[i - 1].tight && !found.tight)
       CHECK(ratio_of(found.time, search.best[i - 1].time).low > 1);
   }
-  REQUIRE(tight > 0);  // 85.4 of 85.9 GB with pp 16
+  REQUIRE(tight > 0);  // pp 16 takes 85.4 of 85.9 GB
   CHECK_THAT(layout_search_table(search), Contains(" GB!"));
   CHECK_THAT(layout_search_json(search), Contains("\"memory_tight\": true"));
 }
