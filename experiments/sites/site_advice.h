@@ -24,8 +24,8 @@ struct OuterMethod {
 
 struct AdvisedMethod {
   OuterMethod method;
-  OuterRound round;                         // with the published H
-  std::optional<Bandwidth> for_95_percent;  // with the published H
+  OuterRound round;                         // round with the published H
+  std::optional<Bandwidth> for_95_percent;  // bandwidth that keeps 95 % with the published H
   std::optional<int> fewest_steps;  // H that keeps 95 % on these links; nothing if none does
   double egress_per_day = 0;        // bytes that all sites send, with those steps
 };

@@ -34,7 +34,7 @@ struct SiteStep {
   Site site;
   Duration step, low, high;  // including the factor `slow`
   std::int64_t batch = 0;    // samples per step
-  Bytes memory;              // peak of a GPU
+  Bytes memory;              // peak memory of a GPU
   bool fits = true;
 };
 
@@ -52,12 +52,12 @@ struct SiteForecast {
   int layers = 1;
   OuterExchange exchange;
   OuterRound round, low, high;  // low: at the shortest steps
-  double samples_per_s = 0;     // of all sites whose work counts
+  double samples_per_s = 0;     // rate of all sites whose work counts
   Bytes egress;                 // sent by all sites in a round
   std::int64_t run_steps = 0;
   Expected run_s;                    // its ends combine those of the steps and of the failures
-  Expected failures;                 // of all sites in the run
-  std::optional<double> egress_usd;  // of the run
+  Expected failures;                 // failures of all sites in the run
+  std::optional<double> egress_usd;  // cost of the egress of the run
   std::optional<double> egress_usd_per_day() const {
     constexpr double seconds_of_day = 86400;
     return egress_usd ? std::optional(*egress_usd / run_s.mean * seconds_of_day) : std::nullopt;

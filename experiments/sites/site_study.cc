@@ -39,7 +39,7 @@ SiteGroup sites_of_row(const StudyRow& row, double faster) {
   site.link.up.value = Bandwidth(row.number("up_gbit") * 1e9 / 8 * faster);
   site.link.down.value = Bandwidth(row.number("down_gbit") * 1e9 / 8 * faster);
   site.link.rtt.value = Duration::seconds(row.number("rtt_ms") * 1e-3);
-  // The sources give the rate of the link, not of a single connection.
+  // The window does not limit a connection, since the sources give the rate of the link.
   site.link.window.value = Bytes(1e15);
   if (const auto mtbf = row.find("mtbf_s")) {
     site.mtbf = {Duration::seconds(*mtbf), {}};
