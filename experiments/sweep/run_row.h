@@ -27,7 +27,7 @@ struct RunRow {
   Verdict fused_verdict = Verdict::not_judged;
   WarmUp warm_up = WarmUp::usual;
   std::string measure_first;
-  std::vector<std::string> findings;  // codes
+  std::vector<std::string> findings;  // codes of the findings
 
   bool ok() const { return status == "ok"; }
 };

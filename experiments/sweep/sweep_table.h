@@ -12,8 +12,8 @@
 
 namespace lambcast {
 
-// `rows` are rows of results.csv (result_row.h), one per point, in order. `findings` cover all
-// points, if they are to be listed below the table.
+// Formats the points. `rows` are rows of results.csv (result_row.h), one per point, in order.
+// `findings` cover all points, if they are to be listed below the table.
 std::string sweep_table(const SweepPlan& plan, const std::vector<std::string>& rows,
                         const FindingTally& findings = {});
 // Formats the points of the results.csv in a folder.
