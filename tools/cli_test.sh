@@ -166,7 +166,7 @@ expect 0 '^1 tables: within limits' "$lambcast" validate --against forecast.csv 
   fail "validate --against LOG leaves other files than its own"
 expect 3 'PAST ITS LIMIT' "$lambcast" validate --against forecast.csv --cluster commodity-10gbe \
   --max-error 0
-# Without a limit no result is claimed, and a slow log is reported as slow: every time here is nine
+# Without a limit validate claims no result, and reports a slow log as slow: every time here is nine
 # times as long.
 awk -F, 'NR < 5 { print } NR >= 5 { print $1 "," 9 * $2 }' forecast.csv >slow.csv
 expect 0 'no limit applies' "$lambcast" validate --against slow.csv --cluster paper-eth40-v100

@@ -63,7 +63,7 @@ void check_range(const char* flag, int value, int most) {
                fmt::format("1 to {}", most));
 }
 
-// Returns the group of ranks; by default, a node has as many ranks as it has GPUs.
+// Returns the group of ranks; by default, a node has as many ranks as fit on its GPUs.
 ProcessGroup group_of(const CollectiveWords& words, const Cluster& cluster) {
   const int most = cluster.gpus_per_node;
   check_range("--gpus", words.gpus, max_gpus);

@@ -16,7 +16,7 @@ struct CollectiveWords {
   std::string network = "analytic", symmetry = "auto";
   std::string begin = "8", end, factor = "2";  // sizes, as in nccl-tests' -b, -e and -f
   int gpus = 0;
-  std::optional<int> gpus_per_node{};  // default: as many as fit
+  std::optional<int> gpus_per_node{};  // default: as many ranks as fit
   int stride = 1, node_stride = 1, siblings = 1;
   std::string jobs;  // a file of collectives that run at the same time, instead of a single one
   Overrides settings{};

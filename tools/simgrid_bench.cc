@@ -162,7 +162,7 @@ void start_engine() {
   static int argc = 1;
   static char name[] = "bench";
   static char* argv[] = {name, nullptr};
-  new sg4::Engine(&argc, argv);  // one per process, which ends with it
+  new sg4::Engine(&argc, argv);  // one engine per process, which lives until the process ends
   for (const char* const setting :
        {"network/model:CM02", "network/crosstraffic:0", "network/TCP-gamma:0"})
     sg4::Engine::set_config(setting);

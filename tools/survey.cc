@@ -110,7 +110,7 @@ std::vector<std::string> measuring(const SurveyFlags& flags) {
 std::string gpu_of_rank(int local_rank) {
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
   if (visible == nullptr) return std::to_string(local_rank);
-  if (*visible == 0) return "";  // none
+  if (*visible == 0) return "";  // no GPU is visible
   std::vector<std::string> gpus;
   for (const char* c = visible; *c != 0; ++c)
     if (c == visible || *c == ',')
