@@ -3,7 +3,7 @@
 //
 //   log(h / l) + 2 / 0.1 * distance of m outside the interval
 //
-// Lower is better: unnecessary width has a cost, and so does a row outside.
+// Lower is better: unnecessary width has a cost, and so has a measured value outside.
 #pragma once
 
 #include <algorithm>

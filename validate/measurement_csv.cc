@@ -86,14 +86,16 @@ Duration positive_time(const csv::Table& table, std::size_t row, std::string_vie
   return time;
 }
 
-// No other code reads these columns, so they may contain text.
+// Returns the number, or 0 for a text: no other code reads these columns, so they may contain any
+// text.
 double printed_number(const std::string& text) {
   double value = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
   return status == std::errc{} ? value : 0;
 }
 
-// Uses rows from 1 GB/s, for which two decimals are enough.
+// Returns the medians of both ratios over the rows of 1 GB/s or more, for which two printed
+// decimals are enough.
 std::optional<PrintedBandwidths> printed_bandwidths(const csv::Table& table,
                                                     const std::vector<Row>& rows) {
   if (!table.has("algbw_GBps") || !table.has("busbw_GBps")) return std::nullopt;

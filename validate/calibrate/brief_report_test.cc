@@ -18,7 +18,7 @@ FitSummary unidentified() {
   return summary;
 }
 
-TEST_CASE("brief report: without a calibration nothing new is known") {
+TEST_CASE("brief report: without a calibration, nothing is reported as identified") {
   CHECK_THAT(brief_report(unidentified()),
              Contains("Nothing is identified") && !Contains("Of what was measured"));
 }
@@ -54,7 +54,7 @@ TEST_CASE("brief report: held-out tables are reported if there are any") {
              Contains("  held out: every other size, in turn, and the table b.log\n"));
 }
 
-TEST_CASE("brief report: a single band is for every size") {
+TEST_CASE("brief report: the interval of a single band holds for every size") {
   FitSummary summary = unidentified();
   Calibration calibration;
   calibration.operations = {Op::all_reduce};

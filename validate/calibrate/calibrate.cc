@@ -80,7 +80,7 @@ class Model {
       if (!parameter.also.empty()) table.set(parameter.also, value, "calibration");
     }
     Cluster cluster = decode_cluster(table, name_);
-    cluster.calibration.reset();  // a value without measurement before may have one now
+    cluster.calibration.reset();  // the base's evidence does not cover these values
     return cluster;
   }
 
@@ -90,7 +90,7 @@ class Model {
   std::span<const Measurement> tables_;
   const std::vector<Parameter>& parameters_;
   Backend backend_;
-  std::vector<MeasuredSeries> series_;  // one per table, each with its operations written out once
+  std::vector<MeasuredSeries> series_;  // one per table, prepared once
 };
 
 LeastSquares problem_of(Model& model, const std::vector<Parameter>& parameters,
@@ -112,9 +112,9 @@ LeastSquares problem_of(Model& model, const std::vector<Parameter>& parameters,
   return problem;
 }
 
-// Returns the starting points of the search. The cheapest algorithm and protocol change with the
-// parameters, so the cost has several local minima. The search begins at the start, with slower
-// software, and with coarser slices.
+// Returns the starting points of the search, since the cost has several local minima: the cheapest
+// algorithm and protocol change with the parameters. The points combine latencies as given or three
+// times as long with slices as given or four times as large.
 std::vector<VectorXd> beginnings(const VectorXd& start, const std::vector<Parameter>& parameters) {
   std::vector<VectorXd> all;
   for (const double slower : {1.0, 3.0}) {
@@ -131,8 +131,8 @@ std::vector<VectorXd> beginnings(const VectorXd& start, const std::vector<Parame
   return all;
 }
 
-// Searches: 4 without one half of the data, 1 without the other half from the previous result, 5 on
-// all data and from there.
+// Number of searches in a fit: 4 with one half of the data held out, 1 with the other half held out
+// (from the previous result), and 5 on all data (from the 4 starting points and that result).
 constexpr int searches_per_fit = 4 + 1 + 5;
 
 LeastSquaresFit best_fit(LeastSquares problem, const std::vector<VectorXd>& firsts,
@@ -147,11 +147,12 @@ LeastSquaresFit best_fit(LeastSquares problem, const std::vector<VectorXd>& firs
   return *best;
 }
 
-// A limit that the base does not have must lower the cost to this share of the cost without the
-// limit.
+// An added limit (the rate of a connection) is kept only if it lowers the cost below this share of
+// the cost without it.
 constexpr double worth_a_limit = 0.9;
 
-// Returns the middle table by number of ranks, if there are enough tables to hold one out.
+// Returns the index of the middle table by number of ranks. With fewer than four tables none is
+// held out, and the result is their number.
 std::size_t table_to_hold_out(std::span<const Measurement> tables) {
   if (tables.size() < 4) return tables.size();
   const auto order = stable_order(
@@ -180,7 +181,7 @@ std::vector<BandError> band_errors(const std::vector<Point>& points, const Vecto
 }
 
 // Returns a 90 % interval from log(measured / forecast) of held-out rows. From thirty rows on its
-// ends are the 5th and 95th percentile, on both sides of the forecast. With fewer rows, their
+// ends are the 5th and 95th percentile, each at least 4 % from the forecast. With fewer rows, their
 // spread is combined with the typical one. With the prior that a fabric's variance is v from k
 // rows, n rows of mean square m give the variance
 //
@@ -191,9 +192,9 @@ std::vector<BandError> band_errors(const std::vector<Point>& points, const Vecto
 // 18 fabrics whose tables ship; k comes from leaving each of them out (leave_out.py, "h").
 Calibration::Band band_of(const SizeBand& band, const std::vector<double>& errors,
                           std::size_t rows) {
-  // rows of all bands needed to trust that the fit is as good as others
+  // With fewer rows than this in all bands, the fit is not trusted to be as good as others.
   constexpr std::size_t too_few = 6;
-  constexpr double of_too_few = 0.8;  // half-width as without any table
+  constexpr double of_too_few = 0.8;  // half-width (log), the same as without any table
   constexpr double typical_rows = 4;
   constexpr double repeated = 0.04;  // spread of one machine between days
   const auto n = static_cast<double>(errors.size());
@@ -213,7 +214,8 @@ Calibration::Band band_of(const SizeBand& band, const std::vector<double>& error
   return {Bytes(band.below), std::exp(-low), std::exp(high)};
 }
 
-// Returns the calibration by the library's tables. Its points are held-out forecasts.
+// Returns the calibration from the tables that a library produced. `points` and `residuals` are
+// those of held-out forecasts.
 std::optional<Calibration> calibration_of(std::span<const Measurement> tables,
                                           const Cluster& cluster, Backend backend,
                                           const std::vector<Point>& points,
@@ -258,7 +260,7 @@ std::optional<Calibration> calibration_of(std::span<const Measurement> tables,
     calibration.bands.back().algorithms = algorithms_of(taken, band.from, band.below);
   }
   calibration.protocols = protocols_of(taken);
-  // A single row leaves no row to hold out.
+  // With a single row, no row was held out: one band for all sizes has the width for too few rows.
   if (calibration.bands.empty())
     calibration.bands.push_back(band_of(*std::rbegin(size_bands), {}, points.size()));
   return calibration;
@@ -313,7 +315,7 @@ std::vector<Point> points_of(std::span<const Measurement> tables) {
   return points;
 }
 
-// Returns the description's forecasts of sizes that no table has.
+// Returns the description's own forecasts of unmeasured sizes, as points of the prior.
 std::vector<Point> kept_points(const Cluster& before, std::span<const Measurement> tables,
                                Backend backend) {
   std::vector<Point> points;

@@ -47,7 +47,7 @@ struct KeptLatency {
   Sourced<Duration> value;
 };
 
-// |forecast / measured - 1| over the rows of a size band.
+// Median and 90th percentile of |forecast / measured - 1| over the rows of a size band.
 struct BandError {
   std::string band;
   int rows = 0;
@@ -65,16 +65,16 @@ struct FitSummary {
   std::vector<BandError> held_out;           // forecasts of held-out rows
   std::string held_out_table;                // empty: only sizes were held out
   std::vector<std::string> fitted_tables{};  // fingerprints (fitted_tables.h)
-  // Absent if no table is from a library: an iperf3 table says nothing about the error of
-  // forecasts.
+  // Absent if no table is from a library: an iperf3 table contains nothing about the error of
+  // collective forecasts.
   std::optional<Calibration> calibration;
   std::vector<std::string> suspicions;  // reasons why the tables look wrong (suspicions.h)
   std::vector<std::string> misfits;     // patterns in the residuals of a poor fit (residuals.h)
   double seconds = 0;
 };
 
-// Median of |forecast / measured - 1| above which a fit is poor. The worst shipped fabric reaches
-// half of it from 1 MiB up.
+// Median of |forecast / measured - 1| above which a fit is poor. The worst shipped fabric has half
+// of this value for sizes of 1 MiB and more.
 inline constexpr double poor_fit_median = 0.2;
 
 // Called with the number of finished searches for the least cost, and their total. A search of a

@@ -67,7 +67,8 @@ TEST_CASE("calibrate: intervals hold the truth, and forecasts the measurements")
       ++all;
       if (parameter.low <= truth.value && truth.value <= parameter.high) ++inside;
     }
-    // With noise of 5 %, half of all rows are within 0.674 of that, nine in ten within 1.645.
+    // With normal noise of 5 %, half of all rows are off by less than 0.674 times 5 %, nine in ten
+    // by less than 1.645 times 5 %.
     for (const BandError& band : summary.fitted) {
       CHECK(band.median == Approx(0.674 * 0.05).epsilon(0.35));
       CHECK(band.p90 == Approx(1.645 * 0.05).epsilon(0.35));
@@ -93,7 +94,7 @@ TEST_CASE("calibrate: a parameter known only to a factor of two is not identifie
   CHECK(unknown > 0);
 }
 
-TEST_CASE("calibrate: outliers do not move it") {
+TEST_CASE("calibrate: outliers do not move the fit") {
   std::vector<Measurement> tables = all_tables(0, 1);
   for (Measurement& table : tables) table.rows[3].time = table.rows[3].time * 10;
   const FitSummary summary = calibrate(base, "base.toml", tables);
@@ -104,7 +105,7 @@ TEST_CASE("calibrate: outliers do not move it") {
 TEST_CASE(
     "calibrate: parameters that the tables do not exercise are left alone or called "
     "unidentified") {
-  // One node has no network; without an all-reduce, nothing is learned about trees.
+  // An all_gather on one node uses no network and no trees, so their parameters are not fitted.
   const FitSummary one_node =
       calibrate(base, "base.toml", std::vector{made_up(Operation::all_gather, 1, 4, 0, 1)});
   CHECK(has(one_node, "nccl.Simple.alone_base"));
@@ -121,7 +122,8 @@ TEST_CASE(
   const std::string report = brief_report(summary);
   CHECK_THAT(report, Contains("not identified"));
   CHECK_THAT(report, Contains("nccl.nic_efficiency") && Contains("1 rows of 1 tables"));
-  // The written file is readable, and has the same evidence as one written without the row.
+  // The written file can be read. One row is too few to narrow the interval: its half-width stays
+  // at log 0.8, as without a table.
   const std::string text = calibrated_cluster(base, "base.toml", "mine", summary, "one row");
   const Cluster cluster = decode_cluster(Table::parse(text, "mine.toml"), "mine.toml");
   CHECK(cluster.calibration.value().bands.back().high == Approx(std::exp(0.8)).epsilon(0.01));
@@ -192,7 +194,8 @@ TEST_CASE("calibrate: tables that cannot be placed are refused with a reason") {
              Contains("a ping_pong of MPI says nothing of NCCL: calibrate with --backend mpi"));
   bad.streams = 1;
   CHECK_THAT(refused(bad), Contains("a latency without a library says little of one"));
-  // A description does not cover messages of a few bytes on an RDMA NIC.
+  // Rows of an RDMA stream count only from 64 KiB on (counts() in measured_series.h), so no row is
+  // left here.
   bad.operation = Operation::stream;
   bad.rows = {{Bytes(64), Duration::microseconds(1), {}}};
   CHECK_THAT(refused(bad), Contains("no row with a time"));
@@ -235,15 +238,15 @@ TEST_CASE("calibrate: DeepSpeed's exchange over MPI is its three collectives") {
   description.set("mpi.flow_cap", "1000 GB/s", "test");
   const Cluster cluster = decode_cluster(description, "base.toml");
   MeasuredSeries series = series_of(table, cluster, Backend::mpi_host);
-  // The signs of 1 GB of fp32 are 31.25 MB. In the gather each of 4 ranks sends 4 of 8 chunks to
-  // the other node over its own 20 GB/s. The ring over 4 rails sends on 7/8 of it, a quarter on
-  // each rail.
+  // The signs of 1 GB of fp32 are 31.25 MB. In the gather each of the 4 ranks of a node sends 4 of
+  // 8 chunks, half of the signs, to the other node at 20 GB/s. The ring of the all-gather sends 7/8
+  // of signs and scales over 4 NICs, which have 80 GB/s together.
   const double signs = 1e9 / 32, scales = 4 * 8;
   CHECK(forecast_time(series, Bytes(1e9)).s() ==
         Approx(signs / 2 / 20e9 + 7. / 8 * (signs + scales) / 80e9).epsilon(1e-4));
-  // Over four nodes of a TCP network the last node waits for its turn. Messages of signs/16 are
-  // sent in the order of ranks, and 128 KiB of them queue ahead; they delay 2/3 of the gather by
-  // that share.
+  // On four nodes with TCP, the ranks send messages of signs / 16 bytes in turn. Without a burst of
+  // the NIC the last node waits: 2/3 of the gather is delayed by the share that 128 KiB are of a
+  // message.
   table.ranks = 16;
   table.nodes = 4;
   description.set("nic.network", "socket", "test");
@@ -282,8 +285,8 @@ TEST_CASE(
         CHECK(all == 20);
         over.push_back(done);
       });
-  // Progress counts every search, of the fit without the limit and of the fit with it. If tables
-  // have one row each, one of the halves has no data to fit.
+  // Progress counts the searches of both fits, without and with the limit. Tables of one row leave
+  // one half of the data empty, so each fit has 9 searches instead of 10.
   REQUIRE(over.size() == 18);
   CHECK(over.front() == 0);
   CHECK(over.back() == 17);
@@ -322,8 +325,8 @@ TEST_CASE("calibrate: messages between two ranks determine the latency and the c
       table.rows.push_back({Bytes(size), forecast_time(series, Bytes(size)), {}});
     tables.push_back(table);
   }
-  // A message in flight takes the time of its bytes, or of posting it; only the ping-pong shows the
-  // latency.
+  // In a stream, a message takes the time of its bytes or the overhead of posting it, whichever is
+  // longer. Only the ping-pong includes the latency.
   CHECK(tables[0].rows.front().time.us() == Approx(23).epsilon(0.001));
   CHECK(tables[1].rows.front().time.us() == Approx(3));
   CHECK(tables[1].rows.back().time.s() ==
@@ -342,7 +345,7 @@ TEST_CASE("calibrate: messages between two ranks determine the latency and the c
   CHECK(summary.calibration->operations == std::vector{Op::send_recv});
 }
 
-TEST_CASE("calibrate: copies through host memory, from tables with and without") {
+TEST_CASE("calibrate: the rate of copies through host memory, from tables with and without them") {
   Table truth = Table::parse(base, "truth.toml");
   truth.set("host_copy.pageable_to_host", "3 GB/s", "test");
   truth.set("host_copy.pageable_to_device", "3 GB/s", "test");
@@ -360,7 +363,8 @@ TEST_CASE("calibrate: copies through host memory, from tables with and without")
       table.rows.push_back({Bytes(size), forecast_time(series, Bytes(size)), {}});
     tables.push_back(table);
   }
-  // The copies are five times the signs and twice a chunk of them; scales are 4 bytes per rank.
+  // The copies move the signs five times and a chunk of them, an eighth, twice. The scales, 4 bytes
+  // per rank, are negligible.
   const double signs = tables[1].rows.back().size.value() / 32;
   CHECK((tables[1].rows.back().time - tables[0].rows.back().time).s() ==
         Approx(5.25 * signs / 3e9).epsilon(0.001));

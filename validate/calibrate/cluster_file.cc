@@ -101,8 +101,8 @@ toml::table section(const Calibration& calibration, const std::string& source) {
   return table;
 }
 
-// Returns the base's evidence from another machine of the same hardware, to which the user's tables
-// add.
+// Returns the [calibration] section from another machine of the same hardware: the base's own
+// section, or the `preset` inside it. The user's tables add to this evidence.
 std::optional<toml::table> preset_of(const toml::table& root) {
   const toml::table* before = root["calibration"].as_table();
   if (before == nullptr) return std::nullopt;
@@ -230,7 +230,7 @@ std::string calibrated_cluster(const std::string& base, const std::string& name,
                                const std::string& source) {
   toml::table root = toml::parse(base, name);
   root.insert_or_assign("name", cluster_name);
-  // The section states the source of its numbers; without one each number states it.
+  // With a [calibration] section, that section states the source; otherwise each number does.
   const std::string origin = summary.calibration ? "[calibration]" : source;
   for (const FittedParameter& parameter : summary.parameters) {
     put(root, parameter.of.key, evidence(parameter, origin));

@@ -45,8 +45,8 @@ class Minimiser {
     return steps;
   }
 
-  // Moves to the lowest point at some distance along one axis, if it is lower by 1 % and by more
-  // than 1 % of the cost of an outlier.
+  // Tries points at fixed distances along each axis. Moves to the cheapest one if its cost is lower
+  // by more than 1 %, and by more than 1 % of the cost of an outlier.
   bool leap(VectorXd& x, VectorXd& r, double& cost) const {
     VectorXd best = x;
     const double worth = cost - 0.01 * std::max(cost, problem_.outlier * problem_.outlier / 2);
@@ -84,7 +84,7 @@ class Minimiser {
     });
   }
 
-  // Uses backward differences if the bound is in the way.
+  // Uses forward differences, or backward ones if a forward step would cross the upper bound.
   MatrixXd jacobian(const VectorXd& x, const VectorXd& r) const {
     MatrixXd j(r.size(), x.size());
     for (Eigen::Index i = 0; i < x.size(); ++i) {
@@ -101,7 +101,8 @@ class Minimiser {
     return j.transpose() * weights(r).asDiagonal() * j;
   }
 
-  // Takes parameters that push against a bound out of the step, so that the others can move.
+  // Removes parameters from the step that the slope pushes beyond their bound, so that the others
+  // can move.
   void hold_at_bounds(const VectorXd& x, MatrixXd& a, VectorXd& slope) const {
     for (Eigen::Index i = 0; i < x.size(); ++i) {
       const bool held =

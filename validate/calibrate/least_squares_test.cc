@@ -30,7 +30,7 @@ LeastSquares line(const std::vector<double>& y) {
   return problem;
 }
 
-TEST_CASE("least squares: an exact line, from afar") {
+TEST_CASE("least squares: an exact line is found from a distant start") {
   const LeastSquaresFit fit = minimise(line({1, 3, 5, 7, 9, 11}));
   CHECK(fit.x[0] == Approx(1).epsilon(1e-3));
   CHECK(fit.x[1] == Approx(2).epsilon(1e-3));

@@ -35,7 +35,7 @@ int checked_nodes(const Measurement& table, const Cluster& cluster, const Where&
 }
 
 // Returns the messages of the exchange of `size` bytes of fp32, unpadded as in the tables. Without
-// staging MPI gets the buffers themselves, as with cuda_aware.
+// staging, MPI sends the device buffers themselves.
 std::vector<ExchangeMessage> messages_of(Bytes size, int ranks, bool staged) {
   return compressed_exchange(size.value() / sizeof(float), ranks,
                              staged ? Backend::mpi_host : Backend::mpi_device)

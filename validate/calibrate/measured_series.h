@@ -28,11 +28,12 @@ struct MeasuredSeries {
   struct Part {
     Op op;
     CollectiveCurve curve;
-    // whether its op applies; a barrier is written as one of zero bytes and does not count
+    // Whether the table measures `op`. False for a barrier, which is modelled as an all_reduce of
+    // zero bytes.
     bool covers = true;
   };
   std::vector<Part> parts;  // one part, or several in sequence
-  // whether the parts are the messages of compressed_allreduce
+  // Whether the parts are the messages of compressed_allreduce.
   bool exchange = false;
   std::optional<CollectiveSeries> message;  // set for a stream of messages, in place of the parts
   Bandwidth wire;                           // zero if a library moves the bytes
@@ -52,8 +53,8 @@ int nodes_of(const Measurement& table);
 // one after another.
 int nodes_of(const Measurement& table, const Cluster& cluster);
 
-// Returns the series of a table. Throws Error if the table holds none of the above, does not state
-// its number of nodes, does not fit the cluster, or has only one rank.
+// Returns the series of a table. Throws Error if the operation is not listed above, if the number
+// of nodes is missing, if the table does not fit the cluster, or if it has only one rank.
 MeasuredSeries series_of(const Measurement& table, const Cluster& cluster, Backend backend);
 
 // Updates the series of a table for a cluster that differs only in rates and latencies; `transport`
@@ -68,7 +69,7 @@ struct SeriesForecast {
 
 SeriesForecast forecast(MeasuredSeries& series, Bytes size);
 
-// Returns the time of the series alone.
+// Returns only the time of forecast(), without the algorithm.
 Duration forecast_time(MeasuredSeries& series, Bytes size);
 
 }  // namespace lambcast::validate

@@ -28,7 +28,7 @@ TEST_CASE("measured series: the exchange over MPI is the one that collective for
     CollectiveSeries exchange = prepare(cluster, setting);
     for (const Collective& part : compressed_exchange(exchange, setting.backend, size))
       if (staged || part.size.value() > 0) sum += part.time;
-    // Each round is rounded to a picosecond.
+    // The time of each round is rounded to a picosecond, so the two sums differ slightly.
     CHECK(forecast_time(series, size).us() == Approx(sum.us()).epsilon(1e-6));
     const auto is_reduce = [](const MeasuredSeries::Part& part) {
       return part.covers && part.op == Op::all_reduce;

@@ -38,7 +38,8 @@ TEST_CASE("measured tables: few sources are named, many counted") {
 }
 
 TEST_CASE(
-    "measured tables: the next command forecasts the largest, from a file that a shell finds") {
+    "measured tables: the next command forecasts the largest table, and quotes its file for a "
+    "shell") {
   const std::vector<Measurement> tables{table_of(Operation::all_reduce, 16, 2, "a"),
                                         table_of(Operation::stream, 2, 2, "b")};
   CHECK(forecast_command("mine.toml", tables, Backend::nccl) ==

@@ -12,11 +12,12 @@
 namespace lambcast::validate {
 namespace {
 
-// Prior widths: software latencies differ between fabrics by a factor of e and more, shares of a
-// link by less; the rate of a measured or published link is accurate to 15 %.
+// Widths of the priors, as standard deviations of logarithms. Software latencies differ between
+// fabrics by a factor of e or more, shares of a link by less. The rate of a link that was measured
+// or published is accurate to 15 %.
 constexpr double of_latency = 1;
 constexpr double of_share = 0.4;
-constexpr double of_channel = 0.15;  // rate of a kernel, independent of the fabric
+constexpr double of_channel = 0.15;  // rate of a channel; set by a kernel, not by the fabric
 double of_bandwidth(const Provenance& from) { return from.kind == Kind::assumed ? of_share : 0.15; }
 
 // Parts of a description that the tables exercise.
@@ -28,15 +29,15 @@ struct Coverage {
   bool trees = false;             // all-reduce over several nodes
   bool in_switch = false;
   bool messages = false;
-  bool all_to_all_between = false;  // over several nodes
+  bool all_to_all_between = false;  // all_to_all over several nodes
   bool turns = false;               // DeepSpeed's exchange over more than two nodes
   bool wire = false;                // bytes without a library (iperf3, perftest)
   bool copies = false;
   std::set<int> flows;  // connections that share a NIC
 };
 
-// Returns the number of connections that share a NIC: one for a ring or tree, one per pair of ranks
-// for an exchange.
+// Returns the number of connections that share a NIC: one for a ring or tree. An all_to_all or a
+// compressed exchange has one for each pair of ranks on different nodes, spread over the NICs.
 int flows_of(const Measurement& table, const Cluster& base) {
   if (table.streams) return *table.streams;
   if (table.operation != Operation::all_to_all &&
@@ -108,8 +109,8 @@ class Listing {
     all.push_back({library_ + key, Unit::bytes, start.value.value(), low, high,
                    width(key, start.provenance, of_latency, latency_of_site)});
   }
-  // Adds the rate of one connection. It starts at half of a NIC's rate if it is unknown, or assumed
-  // to exceed the NIC's, where it has no effect.
+  // Adds the rate of one connection. The fit starts at half of the NIC's rate if the connection's
+  // is unknown, or is an assumed value above the NIC's (which has no effect).
   void flow_cap(const std::optional<Sourced<Bandwidth>>& known, double nic_GBps) {
     const double stated = known ? known->value.value() * 1e-9 : 0;
     const bool idle = !known || (known->provenance.kind == Kind::assumed && stated > nic_GBps);
@@ -151,17 +152,17 @@ void add_protocol(Listing& list, const ProtocolSpec& protocol, const Coverage& c
   if (protocol.name != "LL") return;
   if (covers.one_node || covers.nodes_of_gpus)
     list.share(name + "efficiency", protocol.efficiency, 0.02, 0.5);
-  // Lines of the protocol are polled and copied by proxy threads at one rate for any number of
-  // NICs; NCCL's own model has a total too. If it is unknown, it starts below the rate of one NIC,
-  // where it has an effect.
+  // Proxy threads poll and copy the lines of LL at one rate for any number of NICs; NCCL's own
+  // model has a limit per node too. An unknown rate starts at a quarter of the rate of one NIC, so
+  // that it has an effect.
   if (covers.nodes)
     list.rate(name + "node_cap", protocol.node_cap.value_or(Sourced<Bandwidth>{nic * 0.25, {}}),
               nic.value() * 0.02e-9, nic.value() * 10e-9);
 }
 
-// Adds the link between processes of a node, which also limits sends out of a process if a NIC is
-// as fast. An assumed rate starts above the NIC's. Then tables inside a node and between nodes each
-// affect only one of them.
+// Adds the rate of the link between processes of a node, which also limits a NIC of the same speed.
+// An assumed rate starts at twice the NIC's or more. Then tables inside a node affect only the
+// link, and tables between nodes only the NIC.
 void add_host_link(Listing& list, const Cluster& base, const Coverage& covers) {
   const bool known = base.host_link.provenance.kind != Kind::assumed;
   const double host_link =
@@ -183,8 +184,9 @@ std::vector<Parameter> parameters_for(const Cluster& base, std::span<const Measu
   const bool mpi = is_mpi(backend);
   const Coverage covers = coverage_of(tables, base, library.nvls.has_value());
   Listing list(std::string(traits_of(backend).word), shipped_priors().on(base.network));
-  // Over several nodes a ring is limited by its slowest hop, which may be a NIC; only tables within
-  // one node show the rate of a node's links. Over PCIe the path to a NIC is such a link too.
+  // Over several nodes a ring is limited by its slowest hop, which may be a NIC, so only tables
+  // within one node show the rate of a node's links. Over PCIe tables of several nodes show it too,
+  // since the path to a NIC is such a link.
   const bool to_nics = base.gpu_peers == GpuPeers::pcie && covers.nodes_of_gpus;
   if (!mpi && (covers.one_node || to_nics))
     list.share("link_efficiency", library.link_efficiency, 0.2, 2);
@@ -214,7 +216,8 @@ std::vector<Parameter> parameters_for(const Cluster& base, std::span<const Measu
   if (covers.nodes)
     list.share("nic_efficiency", library.nic_efficiency, 0.02, to_name_plate,
                nominal ? "nic_efficiency" : "effective_nic_efficiency");
-  // The share is 1 if nic_efficiency was fitted to all_to_alls themselves.
+  // A share of 1 means that nic_efficiency was fitted to all_to_alls themselves. Then there is
+  // nothing to add.
   const double of_messages = library.all_to_all_efficiency.value;
   if (!mpi && covers.all_to_all_between && of_messages < 1)
     list.all.push_back(

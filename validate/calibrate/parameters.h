@@ -1,5 +1,5 @@
 // Keys of a cluster description that a calibration may change, within physical bounds. The tables
-// alone decide which of them are fitted: a fabric measured on one node does not determine its
+// decide which of them are fitted: a fabric measured on one node does not determine its
 // network.
 #pragma once
 

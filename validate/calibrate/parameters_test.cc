@@ -41,8 +41,7 @@ TEST_CASE("parameters: a NIC is limited by its name plate, a connection by its N
   const std::vector<Parameter> of_both =
       parameters_for(start(), std::vector{stream(1), stream(8)}, Backend::nccl);
   check_bounds(of_both, "nic.bandwidth", {20, 20. / 100, 25});
-  // An unknown rate starts at half of a NIC, where it has an effect; it is left out if it explains
-  // nothing.
+  // An unknown rate of a connection starts at half of a NIC's, so that it has an effect.
   check_bounds(of_both, "nccl.flow_cap", {25. / 2, 25e-3, 25});
   // Equal numbers of connections in all tables do not determine the rate of one.
   const auto caps = [](const std::vector<Parameter>& all) {
@@ -55,8 +54,7 @@ TEST_CASE("parameters: a NIC is limited by its name plate, a connection by its N
 }
 
 // Each of four GPUs has its own NIC, and a connection to every GPU of the other node.
-TEST_CASE(
-    "parameters: an exchange has as many connections a NIC as its GPUs have peers beyond it") {
+TEST_CASE("parameters: an exchange has one connection per NIC for each GPU of the other node") {
   const auto counts_are_unlike = [](int connections) {
     const std::vector tables{stream(connections), made_up(Operation::all_to_all, 2, 4, 0, 1)};
     const std::vector<Parameter> all = parameters_for(start(), tables, Backend::nccl);
@@ -67,7 +65,7 @@ TEST_CASE(
   for (const int other : {1, 2, 3, 5, 8}) CHECK(counts_are_unlike(other));
 }
 
-TEST_CASE("parameters: all_to_alls between nodes have a share of their own") {
+TEST_CASE("parameters: only all_to_alls between nodes add all_to_all_efficiency") {
   const auto has = [](const char* preset, const Measurement& table) {
     const auto all = parameters_for(load_cluster(preset, {}), std::vector{table}, Backend::nccl);
     return std::ranges::find(all, "nccl.all_to_all_efficiency", &Parameter::key) != all.end();

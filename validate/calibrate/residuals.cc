@@ -48,7 +48,8 @@ bool is_poor(const std::vector<Residual>& rows, double poor) {
   return quantile(off, 0.5) > poor || quantile(off, 0.9) > 2 * poor;
 }
 
-// Returns the table that is off, if the others are not.
+// Returns the table with the largest residuals, if they are poor and more than twice those of any
+// other table.
 std::optional<std::size_t> table_apart(const std::vector<std::vector<Residual>>& by_table,
                                        double poor) {
   if (by_table.size() < 3) return std::nullopt;
@@ -88,8 +89,8 @@ struct Step {
   double by = 0;
 };
 
-// Returns the step between two consecutive rows that differ by far more than any others, if their
-// neighbours agree with them.
+// Returns the largest step between consecutive rows, if it is far larger than any other and the two
+// rows on either side agree with it.
 std::optional<Step> step_of(const std::vector<Residual>& rows) {
   std::vector<double> jumps;
   for (std::size_t i = 1; i < rows.size(); ++i)
@@ -117,8 +118,8 @@ bool scattered(const std::vector<Residual>& rows) {
   return products < 0.2 * squares;
 }
 
-// Returns how much slower row i (rows sorted by size) is than its nearest neighbours, if it is far
-// off.
+// Returns the logarithm of how much slower row i (rows sorted by size) is than its nearest
+// neighbours, if it is far off.
 std::optional<double> apart_from_neighbours(const std::vector<Residual>& rows, std::size_t i) {
   const std::size_t first = std::min(i - std::min(i, beside / 2), rows.size() - beside - 1);
   std::vector<double> near, apart;

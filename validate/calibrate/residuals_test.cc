@@ -44,13 +44,13 @@ Measurement spoiled(const char* name,
   return table;
 }
 
-TEST_CASE("residuals: good tables leave nothing over") {
+TEST_CASE("residuals: good tables give no finding") {
   CHECK(
       left_over({carried(of_two), carried(of_four), carried(of_eight), carried(reduced)}).empty());
   CHECK(left_over({carried(reduced)}).empty());
 }
 
-TEST_CASE("residuals: one table that is off by itself is named") {
+TEST_CASE("residuals: the only table that is off is named") {
   const Measurement slow = spoiled(of_four, [](double, std::size_t) { return 3.; });
   const FitSummary summary = fit({carried(of_two), slow, carried(of_eight), carried(reduced)});
   REQUIRE(summary.misfits.size() == 1);
@@ -59,7 +59,7 @@ TEST_CASE("residuals: one table that is off by itself is named") {
   CHECK_THAT(brief_report(summary), Contains("Left over: all_gather over 16 ranks"));
 }
 
-TEST_CASE("residuals: one row that is off is named, and that several tables have it") {
+TEST_CASE("residuals: a row that is off is named, with the number of other tables that share it") {
   const auto at_16_mib = [](double size, std::size_t) { return size == 16777216 ? 3. : 1.; };
   CHECK_THAT(left_over({carried(of_two), spoiled(of_four, at_16_mib), carried(reduced)}),
              Contains("the row of 16777216 B in all_gather over 16 ranks") &&
@@ -73,7 +73,7 @@ TEST_CASE("residuals: one row that is off is named, and that several tables have
   CHECK_THAT(left_over({spoiled(of_four, fast)}), Contains("times faster than the sizes beside"));
 }
 
-TEST_CASE("residuals: two regimes of sizes are a step") {
+TEST_CASE("residuals: a change of speed from one size on is a step") {
   const auto step = [](double size, std::size_t) { return size < 3e7 ? 1. : 5.; };
   CHECK_THAT(left_over({spoiled(of_four, step)}),
              Contains("times slower than below") && Contains("takes over there"));
@@ -87,7 +87,7 @@ TEST_CASE("residuals: waiting for lost packets is distinguished from a slow netw
         row.time = Duration::microseconds(2e5);
     return left_over({table});
   };
-  // the largest sizes, over a range of at least eight
+  // The sizes with a constant time must span at least a factor of eight, here from 1 MiB.
   for (const double largest : {0x1p23, 0x1p28})
     CHECK_THAT(waits_up_to(largest), Contains("takes 200 ms") && Contains("packets are lost"));
   CHECK_THAT(waits_up_to(0x1p22), !Contains("packets are lost"));
@@ -116,7 +116,8 @@ TEST_CASE("residuals: a step has two rows on either side") {
   CHECK_THAT(shape_of({0, 2, 2, 2, 2, 2, 2, 2}), !is_step);
 }
 
-TEST_CASE("residuals: rows that go up and down scatter, by their median, a smooth curve does not") {
+TEST_CASE(
+    "residuals: rows that jump up and down around their median scatter, a smooth curve does not") {
   const double half = std::log(1.5);
   CHECK_THAT(shape_of({half, -half, half, -half, half, -half, half, -half}),
              Contains("scatter by 50 % from one size to the next"));
@@ -124,7 +125,7 @@ TEST_CASE("residuals: rows that go up and down scatter, by their median, a smoot
   CHECK_THAT(shape_of({twice + half, twice - half, twice + half, twice - half, twice + half,
                        twice - half, twice + half, twice - half}),
              Contains("scatter"));
-  // Rows may be off by any amount, upwards or downwards.
+  // Residuals on a straight line do not count as scatter, for any mean and slope.
   for (const double middle : {-3., -1., 0., 1., 3.})
     for (const double slope : {-0.3, 0.3}) {
       std::vector<double> line;

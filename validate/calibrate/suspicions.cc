@@ -17,15 +17,15 @@ namespace {
 
 constexpr std::size_t few_rows = 4;
 constexpr double nearly_one_size = 4;
-constexpr double column_tolerance = 0.015;  // of bandwidths printed with two decimals
+constexpr double column_tolerance = 0.015;  // relative, for bandwidths printed with two decimals
 constexpr double large_message = 1048576;   // size from which on bandwidth matters
 constexpr double student_freedom = 4;
-constexpr double decisive = 4;  // exp(-4 / 2): another reading is seven times as likely
+constexpr double decisive = 4;  // least gain in cost: exp(4 / 2), or seven times as likely
 constexpr double fits = 6;      // highest cost of a reading that is proposed as the true one
-// Penalty of an explanation, compared with sizes or times in another unit: only large messages are
-// slow (which networks often are) or fast; another operation; another layout.
+// Costs added to explanations that are rarer than a wrong unit of sizes or times: only large
+// messages are slow (which networks often are) or fast; another operation; another layout.
 constexpr double slow_alone = 2, fast_alone = 4, other_operation = 1, other_layout = 2;
-constexpr double of_one_in_200 = 2.81;  // standard deviations
+constexpr double of_one_in_200 = 2.81;  // one of 200 normal values is further off (in sigma)
 constexpr double normal_90 = 1.645;     // half-width of a 90 % interval in standard deviations
 constexpr std::size_t large = 2;        // index of the band of large sizes
 
@@ -55,8 +55,8 @@ std::optional<Misfit> misfit_of(const Reading& reading, const Cluster& before, B
       if (!counts(reading.table, row)) continue;
       const Bytes size = row.size * reading.sizes;
       const Duration forecast = std::max(forecast_time(series, size), Duration::picoseconds(1));
-      // The interval covers any algorithm, since a wrong table seldom matches a forecast of another
-      // algorithm.
+      // No algorithm is passed, so the interval covers any of them: a wrong table seldom matches
+      // the forecast of another algorithm.
       const CalibratedInterval interval = interval_of(before, backend, op, size, group, forecast);
       const std::size_t band = size.value() < small_below ? 0 : size.value() < medium_below ? 1 : 2;
       offsets[band].push_back(std::log(row.time.s() * reading.times / forecast.s()));
@@ -171,8 +171,8 @@ std::optional<std::string> too_little(std::span<const Row> rows) {
   return std::nullopt;
 }
 
-// Returns whether, in one of four or more pairs of consecutive large sizes, the greater takes less
-// than 0.7 of the time of the smaller.
+// Returns whether the time falls by more than 30 % in at least a quarter of the pairs of
+// consecutive large sizes. There must be three pairs or more.
 bool in_disorder(std::span<const Row> rows) {
   int pairs = 0, falling = 0;
   for (std::size_t i = 1; i < rows.size(); ++i) {

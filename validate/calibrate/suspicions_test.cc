@@ -155,7 +155,7 @@ std::vector<Spoiled> wrong_tables() {
           std::swap(table.rows[i - 1].time, table.rows[i].time);
       },
       "mixed up");
-  // Only the columns are wrong; the times are right.
+  // Only the header is wrong, 32 ranks for 16. It contradicts the printed bandwidths.
   Measurement columns = carried(a3_mega);
   columns.ranks = 32;
   columns.nodes = 4;
@@ -215,8 +215,8 @@ std::string said_of(const Measurement& table) {
   return fmt::format("{}", fmt::join(suspicions_of(true_cluster(), one, Backend::nccl), " "));
 }
 
-// A table of two GPUs per node, which have half of the NICs, labelled as one of all four; and the
-// reverse.
+// A table of two GPUs per node, which use half of the NICs, is labelled as one of four GPUs per
+// node; and the reverse.
 TEST_CASE("suspicions: half of a node's GPUs are half of its NICs") {
   const Cluster& perlmutter = preset("perlmutter-a100");
   Measurement table = silent(reduce);
@@ -233,8 +233,8 @@ TEST_CASE("suspicions: half of a node's GPUs are half of its NICs") {
 }
 
 TEST_CASE("suspicions: the rate of a slow network is given for each NIC") {
-  // The largest message puts 2 (n - 1) / n of its bytes on four NICs, which keep a twentieth of
-  // their rate.
+  // An all_reduce over n = 8 ranks sends 2 (n - 1) / n of its bytes over the four NICs of a node,
+  // here at a twentieth of their rate.
   Measurement table = made_up(Operation::all_reduce, 2, 4, 0, 1);
   rate_times(0.05)(table);
   const Row& largest = table.rows.back();
@@ -244,8 +244,7 @@ TEST_CASE("suspicions: the rate of a slow network is given for each NIC") {
                                          GBps / 25 * 100)));
 }
 
-// In one of four pairs of large messages, the larger takes less than 0.7 of the smaller one's time.
-// Exactly 0.7 does not count.
+// The times fall in one of four pairs of consecutive sizes. A fall to exactly 0.7 does not count.
 TEST_CASE("suspicions: rows are mixed up if times fall by more than three tenths") {
   for (const double second : {6.9, 7., 7.1}) {
     Measurement table = made_up(Operation::all_reduce, 2, 4, 0, 1, 1 << 20, 1 << 24);

@@ -33,7 +33,7 @@ TEST_CASE("unmeasured sizes: one size for every factor of four beyond twice the 
   CHECK(sizes_of({between(KiB, KiB), between(GiB, GiB, 4)}).empty());
 }
 
-TEST_CASE("unmeasured sizes: those of several tables have the weight of one") {
+TEST_CASE("unmeasured sizes: the rows of several tables together have the weight of one table") {
   const std::vector<Measurement> four{between(MiB, GiB, 1), between(MiB, GiB, 2),
                                       between(MiB, GiB, 4), between(MiB, GiB, 8)};
   std::map<double, double> one;

@@ -1,6 +1,6 @@
-// Checks the constants of models/device/compute_interval.h against the forecasts that they are made
-// of. Every published compute time is forecast without itself. The constant must cover all of them
-// and be no wider than needed.
+// Checks the constants of models/device/compute_interval.h against the forecasts from which they
+// were derived. Each published compute time is forecast from other data only. A constant must cover
+// all of its cases, and must not be wider than needed.
 //
 //   build/validate/compute/compute_interval_test "[cases]"     prints every case
 #include "models/device/compute_interval.h"
@@ -96,8 +96,8 @@ Cases parts_from_another_machine() {
   return cases;
 }
 
-// --- whole steps of one node, whose communication is a small part: the measured time minus the
-// forecast of all other parts is that of forward and backward ---
+// --- whole steps of one node, in which communication is a small part. The time of the forward and
+// backward passes is the measured time minus the forecast of all other parts. ---
 
 Cases one_node_steps(const std::string& table) {
   Cases cases;
@@ -158,7 +158,7 @@ std::vector<Device> timed_devices() {
   return {timed("v100-32g"), timed("a100-40g"), timed("a100-80g")};
 }
 
-// Forecasts the same points with DeepSpeed's program from NVIDIA's, and the reverse.
+// Forecasts the points of NVIDIA's curves with the curves of DeepSpeed's program.
 Cases other_programs() {
   Cases cases;
   const Device v100 = load_device("v100-32g");
@@ -175,7 +175,7 @@ Cases other_programs() {
   return cases;
 }
 
-// Forecasts each point of a curve from the others, one doubling away.
+// Forecasts each point of a curve from the other points, one doubling away.
 Cases other_micro_batches() {
   Cases cases;
   const Device v100 = load_device("v100-32g");
@@ -192,8 +192,8 @@ Cases other_micro_batches() {
   return cases;
 }
 
-// Forecasts all points beyond two neighbours from these two, by the number of doublings to the
-// nearer one.
+// Forecasts the other points of a curve from two neighbouring ones. Each error is divided by the
+// number of doublings to the nearer point.
 Cases farther_micro_batches() {
   Cases cases;
   const Device v100 = load_device("v100-32g");
@@ -310,7 +310,8 @@ Cases together(std::initializer_list<Cases> parts) {
   return all;
 }
 
-// A machine's figures set a single scale: sequence length 512 of DGX-2H is forecast from 128.
+// A machine's figures set a single scale, so DGX-2H at sequence length 512 is forecast with the
+// scale from length 128.
 Case other_length_of_machine() {
   const Cases steps = one_node_steps("nvidia_bert_v100.csv");
   const auto of = [&](const char* name) {

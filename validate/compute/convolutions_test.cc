@@ -59,10 +59,10 @@ double quantile_of(std::vector<double> values, double share) {
   return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
 }
 
-// share_outside of convolution_time.cc comes from the fp32 half of these cases. In 16 bits the
+// `share_outside` of convolution_time.cc comes from the fp32 half of these cases. In 16 bits the
 // level is that of whole training steps of transformers, an eighth below that of single products
 // (kernel_shapes_test.cc).
-TEST_CASE("convolutions: by shape, from 100 us on, a median within a quarter of the measurement") {
+TEST_CASE("convolutions: forecasts by shape have a median error below a quarter, from 100 us on") {
   const std::vector<MeasuredConvolution> all = measured_convolutions();
   for (const MatrixFormat format : {MatrixFormat::single, MatrixFormat::half}) {
     std::vector<double> off, errors;

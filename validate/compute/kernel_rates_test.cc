@@ -125,7 +125,8 @@ double median(std::vector<WholeModel> models) {
   return std::abs(models[models.size() / 2].off);
 }
 
-TEST_CASE("kernel rates: rows that set a share come back, at most two of a source and machine") {
+TEST_CASE(
+    "kernel rates: rows that set a share are reproduced, at most two of a source and machine") {
   std::map<std::string, int> count;
   for (const WholeModel& one : whole_models()) {
     if (one.use != "fitted") continue;
@@ -143,7 +144,7 @@ bool has_rows(const std::string& device) {
       whole_models(), [&](const WholeModel& one) { return chip(one.device) == chip(device); });
 }
 
-// A device without a timed model claims no error; it has the typical one of a rate.
+// A device without a timed model has no `held_out`; its interval uses the typical error of a rate.
 TEST_CASE("kernel rates: held_out of a preset is the error of its generation's other rows") {
   const Generations generations = rows_of_use("held out");
   CHECK(generations.size() == 4);
@@ -174,8 +175,8 @@ TEST_CASE("kernel rates: the typical error is that of all sources") {
   CHECK(std::abs(typical_off - std::sqrt(sum / groups)) < 0.001);
 }
 
-// The time of computation alone must not exceed that of a step with collectives, but may be
-// shorter.
+// These rows measured steps with collectives. The forecast of computation alone may be shorter, and
+// must not be longer by more than the width of its interval.
 TEST_CASE("kernel rates: no bound is exceeded by more than the width") {
   for (const auto& [generation, rows] : rows_of_use("bound"))
     for (const WholeModel& one : rows) {
@@ -191,7 +192,8 @@ TEST_CASE("kernel rates: the typical row of a generation is off by at most six p
   }
 }
 
-// Forecasts are 12 % slower than PyTorch 2.11 for GPT, and within 1 % of it for BERT.
+// The largest error is that of GPT: forecasts are 12 % slower than PyTorch 2.11 (printed by
+// "[cases]").
 TEST_CASE("kernel rates: steps measured by time_pytorch.py are within 14 percent") {
   const Generations generations = rows_of_use("measured");
   REQUIRE(generations.size() == 1);
@@ -203,11 +205,12 @@ TEST_CASE("kernel rates: steps measured by time_pytorch.py are within 14 percent
   }
 }
 
-// Source: Tutel's helloworld with one dense layer pair of 2048 x 4096, the columns of two experts
-// (tutel examples/helloworld_megatron.py), 1024 tokens per sample, on an A100-40, in samples per
-// second (microsoft/tutel README at 062df95). It has five products, since the input has no
-// gradient. By bytes it has bias and activation (r w each, backward r r w, and r for the bias) over
-// 4096, and the sum over the width (r) and its gradient (w) over 2048, 4 each.
+// Returns samples per second of Tutel's helloworld with one dense layer pair of 2048 x 4096, the
+// columns of two experts (tutel examples/helloworld_megatron.py), 1024 tokens per sample, on an
+// A100-40 (microsoft/tutel README at 062df95). It has five products, since the input has no
+// gradient. Memory accesses of 4 bytes: 8 per token and column of 4096 (bias: read, write;
+// activation: read, write; their backward pass: two reads, a write; bias gradient: a read), and 2
+// per token and column of 2048 (read for the sum over the width; write for its gradient).
 double tutel_samples_per_s(std::int64_t batch) {
   const GpuRates a100 = load_device("a100-40g").rates.value();
   const std::int64_t tokens = 1024 * batch;
@@ -228,9 +231,9 @@ TEST_CASE("kernel rates: TF32 products, the largest batch sets the share") {
   CHECK(tutel_samples_per_s(8) == Approx(970.4).epsilon(0.1));
 }
 
-// Returns the 16-bit rows of the profiled GPU, and of the H200, which is the same chip with another
-// memory. They are priced with the rates of the profile, its products at `kept` of the timed
-// layers' level.
+// Returns log(measured / forecast) by group for the 16-bit rows of the profiled GPU, and of the
+// H200, which is the same chip with another memory. The rates are those of the profile, with
+// products at the share `kept` of the level of the timed layers.
 Groups rows_of_profile(double kept) {
   const csv::Table table = whole_models_table();
   GpuRates h100 = load_device(LAMBCAST_H100_PROFILE).rates.value();
@@ -241,7 +244,8 @@ Groups rows_of_profile(double kept) {
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const std::string device = table.text(i, "device"), use = table.text(i, "use");
     if ((device != "h100" && device != "h200") || table.text(i, "format") != "half") continue;
-    // Rows that set a share of the preset also set the share of its memory, which profiles use.
+    // Leaves out rows that set a share of the preset: they also set its share of memory bandwidth,
+    // which profiles use.
     if (use != "held out" && use != "measured") continue;
     const double step = step_s(table, i, device == "h200" ? h200 : h100);
     groups[table.text(i, "group")].push_back(
@@ -254,8 +258,8 @@ double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// Returns the share that products keep according to one program: a step is longer by the inverse of
-// the share.
+// Returns the share that products keep according to one program, at which the mean error of its
+// rows is zero. A step is longer by about the inverse of the share.
 double kept_by(const std::string& group) {
   double kept = kept_in_training;
   for (int round = 0; round < 8; ++round)
@@ -263,7 +267,7 @@ double kept_by(const std::string& group) {
   return kept;
 }
 
-TEST_CASE("kernel rates: a profile's rates meet two programs in the mean") {
+TEST_CASE("kernel rates: with a profile's rates, the mean error over two programs is zero") {
   const Groups groups = rows_of_profile(kept_in_training);
   CHECK(groups.size() == 2);
   double sum = 0;

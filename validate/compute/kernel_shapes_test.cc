@@ -134,8 +134,9 @@ Errors errors_of(const std::vector<MeasuredKernel>& kernels, const std::string& 
           std::log(forecast_s / measured_s)};
 }
 
-// Short products of the B200 end before its power limit reduces the clock, so they run up to 40 %
-// faster than the level of the others; a training step keeps the GPU busy.
+// On the B200 the median and the 90th percentile cover products of 1 ms and more: shorter ones end
+// before its power limit reduces the clock, and run up to 40 % faster. A training step keeps the
+// GPU busy.
 TEST_CASE("kernel shapes: products of all shapes keep one level") {
   const std::vector<MeasuredKernel> products = kernels_of("products.csv", product_time);
   for (const auto& [gpu, least_s] : {std::pair("a100-pcie-80g", 0.0), std::pair("b200", 1e-3)}) {
@@ -148,8 +149,8 @@ TEST_CASE("kernel shapes: products of all shapes keep one level") {
   }
 }
 
-// In fp32 the V100 and the T4 multiply outside the matrix units. The T4's limit of 70 W reduces its
-// clock, depending on how long it has run.
+// In fp32 the V100 and the T4 multiply outside the matrix units. For the T4 only the total time is
+// compared: its limit of 70 W reduces the clock, depending on how long it has run.
 TEST_CASE("kernel shapes: products outside the matrix units keep one level") {
   const std::vector<MeasuredKernel> products = kernels_of("deepbench_products.csv", product_time);
   const Errors v100 = errors_of(products, "v100-16g", 0, "fp32");
@@ -161,8 +162,9 @@ TEST_CASE("kernel shapes: products outside the matrix units keep one level") {
     CHECK(std::abs(errors_of(products, "t4", 0, precision).level) < 0.05);
 }
 
-// Grouped products reached 0.96 (A100) and 0.86 (B200) of a single one; grouped_share comes from
-// whole steps. Single attention kernels are slower than the papers and whole steps suggest.
+// Grouped products reached 0.96 (A100) and 0.86 (B200) of the rate of single ones. They are
+// forecast slower, since grouped_share comes from whole steps. Single attention kernels are
+// forecast faster, since papers and whole steps are faster than these timings.
 TEST_CASE("kernel shapes: grouped products and attention keep the level within a quarter") {
   for (const char* gpu : {"a100-pcie-80g", "b200"}) {
     INFO(gpu);

@@ -37,8 +37,9 @@ TEST_CASE("profiled rates: a GPU finds its preset by a word of its name") {
   CHECK_FALSE(preset_of_gpu("emulated device", large));
 }
 
-// All six layers have one level; the small ones were timed at higher clocks than the largest.
-TEST_CASE("profiled rates: timed layers come back by their shape") {
+// All six layers are forecast with one level, so the errors of small layers are large: they were
+// timed at higher clocks than the largest ones.
+TEST_CASE("profiled rates: the timed layers are forecast by their shape") {
   const Device profile = profile_named("NVIDIA H100 80GB HBM3");
   const std::vector<double> errors = errors_of_layers(profile);
   REQUIRE(errors.size() == 6);
@@ -162,7 +163,7 @@ TEST_CASE("profiled rates: impossible products are refused by their key") {
   CHECK_THAT(refused("clock_mhz = 1980\n", ""), Contains("clock_mhz"));
 }
 
-// A profile replaces the share of a GPU whose preset assumes another GPU's.
+// A profile replaces the share of a GPU whose preset assumes the share of another GPU.
 TEST_CASE("profiled rates: a profile narrows the interval if the preset assumes its share") {
   const double of_profile = rates_width(held_out_of_profiles).log;
   int narrowed = 0;
@@ -176,7 +177,8 @@ TEST_CASE("profiled rates: a profile narrows the interval if the preset assumes 
     ++narrowed;
   }
   CHECK(narrowed >= 5);
-  // Two programs are no stronger evidence than the sources of the H100's preset.
+  // A profile (checked on two programs, profiled_rates.h) may be slightly weaker evidence than the
+  // H100 preset: at most 1.1 times as wide.
   CHECK(of_profile < 1.1 * rates_width(load_device("h100").rates->held_out).log);
 }
 

@@ -12,9 +12,9 @@ fail() { echo "FAILED: $1"; exit 1; }
 reason=$("$ethernet" check 2>&1) || { echo "skipped: $reason"; exit 77; }
 command -v mpirun > /dev/null || { echo "skipped: there is no mpirun"; exit 77; }
 
-# A ring over n hosts moves 2(n-1)/n of the size through each port, at 100 Mbit/s minus headers: 1448 bytes of data in
-# 1538 on the wire, minus 16 counted fields, so 94 to 96 %. Lower bound, which no real link can beat: 100 Mbit/s itself,
-# minus the 16 kB burst that a port lets pass. Upper bound: three times that, since the machine may be busy.
+# A ring over n hosts moves 2(n-1)/n of the size through each port. Lower bound of the time: this at 100 Mbit/s, less
+# the 16 KiB burst that passes free in each message. Upper bound: three times the time at 100 Mbit/s, since the
+# machine may be busy. (TCP headers leave about 95 % of the rate.)
 export OMPI_MCA_coll_tuned_use_dynamic_rules=1 OMPI_MCA_coll_tuned_allreduce_algorithm=4
 for hosts in 2 4; do
   table=$("$ethernet" with $hosts 100mbit "$program" --backend mpi --op all_reduce -b 256K -e 1M -f 4 -n 3 -a 3 \

@@ -1,8 +1,8 @@
 // Preloaded into MPI ranks that outnumber the cores: sched_yield() sleeps 20 us instead.
 //
 // An idle Open MPI rank polls and yields (mpi_yield_when_idle 1). With more ranks than cores the
-// pollers keep the cores from the kernel's packet processing and from the one rank that has work:
-// a 1 kB all-reduce of 8 ranks on 2 cores takes 6 to 25 ms. Asleep they leave the cores free. The
+// pollers keep the cores from the kernel's packet processing and from the one rank that has work: a
+// 1 kB all-reduce of 8 ranks on 2 cores takes 6 to 25 ms. Sleeping ranks leave the cores free. The
 // cost is up to one sleep per step of a collective.
 #include <sys/prctl.h>
 

@@ -16,7 +16,7 @@ struct BenchTest {
   std::string_view name;
   Operation operation;
   bool size_per_rank;  // whether the printed size is one rank's input; the total is n times it
-  double counted;      // how many times the total the throughput counts
+  double counted;      // factor by which the printed throughput counts the total
 };
 
 constexpr std::array<BenchTest, 7> bench_tests{{

@@ -20,7 +20,8 @@ std::string other_gpu(const Measurement& measurement, std::string_view device) {
       std::ranges::find(measurement.notes, "gpu", &std::pair<std::string, std::string>::first);
   const std::string model = in_capitals(device.substr(0, device.find('-')));
   if (note == measurement.notes.end() || model.empty()) return {};
-  // "GH200" contains "H200"; for a network it is the same GPU.
+  // A log of a "GH200" matches the device h200, since its name contains "H200". For a network the
+  // two GPUs are the same.
   return in_capitals(note->second).find(model) == std::string::npos ? note->second : "";
 }
 

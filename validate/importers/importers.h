@@ -14,9 +14,9 @@
 
 namespace lambcast::validate {
 
-// Facts from the user that a log may lack. A hint overrides the log. Exceptions are errors: a
-// number of ranks that contradicts the bandwidths of the log, and any hint that contradicts the
-// project's own CSV.
+// Facts from the user that a log may lack. A hint overrides the log. Two
+// contradictions are errors: a number of ranks that contradicts the bandwidths of the log, and any
+// hint that contradicts the project's own CSV.
 struct ImportHints {
   std::optional<Operation> operation;
   std::optional<int> ranks;
@@ -55,7 +55,7 @@ std::vector<Measurement> import_imb(std::string_view text, std::string_view name
                                     const ImportHints& hints = {});
 
 // iperf3 -J over TCP: one row with the bytes of the receiver over the whole time, and the number of
-// streams. Like perftest, it runs between two nodes, for any hint about other tables.
+// streams. Like perftest, it runs between two nodes, even if a hint states another number.
 std::vector<Measurement> import_iperf3(std::string_view text, std::string_view name,
                                        const ImportHints& hints = {});
 

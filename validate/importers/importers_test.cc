@@ -52,7 +52,7 @@ TEST_CASE("OSU all-to-all: the printed size is one block of n") {
         "f:1: OSU does not print the number of ranks: give it with --ranks");
 }
 
-TEST_CASE("OSU over NCCL reads as over MPI, and an unknown benchmark is named") {
+TEST_CASE("OSU over NCCL is read as over MPI, and an unknown benchmark is named") {
   const std::string text = fixture("osu_nccl_allreduce.txt");
   const auto all = import_measurements(text, "f");
   REQUIRE(all.size() == 1);
@@ -66,7 +66,7 @@ TEST_CASE("OSU over NCCL reads as over MPI, and an unknown benchmark is named") 
              Catch::StartsWith("f:10: 'OSU NCCL-CUDA Gather Latency Test v7.5' is not modelled"));
 }
 
-TEST_CASE("IMB: every table of a log is one of so many processes, size 0 is left out") {
+TEST_CASE("IMB: each table of a log has its own number of processes, and size 0 is left out") {
   const std::string text = fixture("imb_allreduce.txt");
   const auto one = import_measurements(text, "f");
   REQUIRE(one.size() == 1);
@@ -106,7 +106,8 @@ TEST_CASE("IMB: a contradictory log or hint is refused with its line") {
         "f:22: this table does not say its #processes");
 }
 
-TEST_CASE("ds_bench: bytes by the description, an all-gather's of all ranks, pt2pt is skipped") {
+TEST_CASE(
+    "ds_bench: bytes come from the description, for an all-gather times the ranks; no pt2pt") {
   const std::string text = fixture("deepspeed_bench.txt");
   const auto all = import_measurements(text, "f");
   REQUIRE(all.size() == 2);
@@ -277,9 +278,9 @@ TEST_CASE("the format is recognised by the content") {
   CHECK(import_measurements(csv, "c").front().provenance.source == "s");
 }
 
-TEST_CASE("every importer has a fixture that it is known by") {
+TEST_CASE("every importer reads a fixture that contains its words") {
   for (const Importer& importer : importers()) {
-    // the project's CSV
+    // Skips the importer that accepts any text, and that of the project's CSV.
     if (importer.words.empty() || importer.words == "size_bytes,time_us") continue;
     if (importer.words == "] Interval ") continue;  // iperf3 without -J is rejected
     INFO(importer.words);
@@ -324,7 +325,7 @@ TEST_CASE("hints replace the lines that a CSV lacks") {
         "f: has no '# ranks: ...' line: give them with --ranks");
 }
 
-TEST_CASE("the bandwidths of a CSV belong to its times and ranks") {
+TEST_CASE("bandwidths of a CSV are refused if they contradict its times or ranks") {
   const auto table = [](const char* count, const char* rows) {
     return fmt::format(
         "# collective: all_reduce\n# ranks: {}\n"
@@ -344,7 +345,7 @@ TEST_CASE("the bandwidths of a CSV belong to its times and ranks") {
   for (const char* rows :
        {"8,29,0.00,0.00\n", "1024,24.6,0.04,0.08\n", "1048576,1e2,10,20\n", "1048576,100,,\n",
         "1048576,100,10.5,\n", "8388608,151.6,55.33,103.78\n",
-        // algbw from the printed time and busbw from the exact one, so three roundings apart.
+        // algbw is from the printed time, busbw from the exact one: three roundings apart.
         "262144,61.9,4.23,7.95\n"})
     CHECK(import_measurements(table("16", rows), "f").front().rows.size() == 1);
   // Columns may be missing; a word is not a bandwidth.
@@ -357,7 +358,7 @@ TEST_CASE("the bandwidths of a CSV belong to its times and ranks") {
              Catch::StartsWith("f:4"));
 }
 
-TEST_CASE("every table that ships inside passes, and none with its times divided by a thousand") {
+TEST_CASE("every shipped table is accepted, and refused with its times divided by a thousand") {
   int tables = 0;
   for (const auto& entry :
        std::filesystem::directory_iterator(LAMBCAST_FIXTURES "/../../replay/collectives")) {

@@ -95,7 +95,7 @@ struct ResultTable {
   std::vector<PrintedBandwidth> printed;
 };
 
-// Appends one result; nccl-tests writes null for a missing half.
+// Appends one result. nccl-tests writes null if the out-of-place or the in-place half is missing.
 void read_result(const Json& result, const std::string& file, const std::string& path,
                  const ImportHints& hints, std::vector<ResultTable>& tables) {
   const std::string half = hints.in_place ? "in_place" : "out_of_place";

@@ -127,7 +127,7 @@ TEST_CASE("an unknown word is named with its line") {
 
 TEST_CASE("the old format in Markdown under srun: no root, error instead of #wrong") {
   const std::string text = fixture("nccl_all_reduce_old.txt");
-  // the operation comes from the file's name
+  // The operation comes from the file's name.
   const Measurement m = one(text, "posts/allreduce-p3dn.md");
   CHECK(m.operation == Operation::all_reduce);
   CHECK(m.ranks == 16);

@@ -56,15 +56,15 @@ std::string_view before_nccl_message(std::string_view line) {
   return line;
 }
 
-// The left half of a row: size, count, type and, where the version prints them, redop and root.
+// The left half of a row: size, count, type and, if the version prints them, redop and root.
 struct Preamble {
   double size = 0;
   std::string key;  // type, redop and root; a change starts another table
   int line = 0;
 };
 
-// Returns the words of a row, from the two whole numbers before a type on; empty if there is none.
-// Without a known type, a reduction and four numbers after it identify the row.
+// Returns the words of a row from its size on: two whole numbers, then a type. Returns nothing if
+// the line has no row. An unknown type is accepted if a reduction and four more words follow it.
 Words row_in(const Words& words) {
   for (std::size_t i = 0; i + 2 < words.size(); ++i) {
     if (!as_integer(words[i]) || !as_integer(words[i + 1])) continue;

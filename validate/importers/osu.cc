@@ -64,7 +64,7 @@ class OsuReader {
   }
 
   void begin(std::string_view line, int number) {
-    // After "MPI", "MPI-CUDA" or "NCCL" the title starts at the blank.
+    // The title starts at the blank after "MPI", "MPI-CUDA" or "NCCL".
     const std::size_t blank = line.find(' ', std::string_view("# OSU ").size());
     const std::string_view title = blank == std::string_view::npos ? "" : line.substr(blank);
     for (const OsuTest& test : osu_tests) {

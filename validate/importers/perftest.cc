@@ -135,7 +135,7 @@ class PerftestReader {
     if (!rate) fail(fmt::format("MsgRate is '{}'", word), number);
     const double expected = bytes * *rate * 1e6;
     const double tolerance = bytes * rounding_of(word) * 1e6 + 0.02 * bytes_per_s;
-    // For small messages the bandwidth has only two printed decimals.
+    // Small messages need a wider tolerance, since the bandwidth has only two printed decimals.
     const double coarse = 0.005 * columns_->bytes_per_s;
     if (std::abs(expected - bytes_per_s) > tolerance + coarse) {
       fail("MsgRate times the size is not BW average: the columns do not line up", number);

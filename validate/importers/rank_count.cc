@@ -10,8 +10,8 @@
 namespace lambcast::validate {
 namespace {
 
-// The ratio r = busbw / algbw with the ends of its interval. Each bandwidth is known to within its
-// rounding, and algbw to one unit more, since it may be computed before rounding.
+// Ends of the interval of the ratio r = busbw / algbw, if each bandwidth is off by up to its
+// rounding.
 struct Ratio {
   double low = 0;
   double high = 0;

@@ -97,7 +97,8 @@ class DeepSpeedMpiExchange final : public TimedCollective {
   static float worker_scale(int rank) { return static_cast<float>(1 + rank); }
   static float server_scale(int rank) { return static_cast<float>(100001 + rank); }
 
-  // The hand-written gather to one root: the root receives, all others send.
+  // Posts the requests of DeepSpeed's hand-written gather to one root: the root receives, all
+  // others send.
   void post_gather(int root, const void* part, void* all, std::size_t bytes) {
     char* const parts = static_cast<char*>(all);
     if (rank_ != root) {

@@ -27,13 +27,13 @@ Gpu::Gpu(const cuda::NcclApi& library, int device_index, int rank_of_all, int al
   require(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
   send = cuda::DeviceBuffer<char>(buffer_bytes);
   receive = cuda::DeviceBuffer<char>(buffer_bytes);
-  // clearing the buffers is asynchronous
+  // Waits, since the buffers are cleared asynchronously.
   require(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
 }
 
 Gpu::~Gpu() {
-  // A failure of the clean-up cannot be handled. After a failure, kernels may wait for ranks that
-  // are gone; aborting ends them.
+  // Ignores errors of the clean-up, which cannot be handled. After a failure, kernels may wait for
+  // ranks that are gone; ncclCommAbort() ends them.
   cudaSetDevice(device);
   if (communicator != nullptr) {
     const bool failed = std::uncaught_exceptions() > 0;
@@ -59,7 +59,7 @@ void Gpu::wait() const {
     const cudaError_t status = cudaStreamQuery(stream);
     if (status == cudaSuccess) return;
     if (status != cudaErrorNotReady) require(status, "cudaStreamQuery");
-    // A kernel that waits for a missing rank never ends; only NCCL reports it.
+    // A kernel that waits for a missing rank never ends, and only NCCL reports the failure.
     ncclResult_t failure = ncclSuccess;
     require(nccl, nccl.ncclCommGetAsyncError(communicator, &failure), "ncclCommGetAsyncError");
     require(nccl, failure, "a collective of NCCL");

@@ -17,7 +17,7 @@ struct Launcher {
   const char* rank;
   const char* processes;
   const char* local_rank;
-  const char* on_this_node;  // number of the processes on this node
+  const char* on_this_node;  // variable with the number of processes on this node
 };
 
 // Slurm's variables must be those of a step: a batch script has SLURM_PROCID and SLURM_NTASKS too,

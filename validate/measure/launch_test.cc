@@ -66,7 +66,7 @@ TEST_CASE(
   CHECK(place({{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}}) == std::pair(3, 4));
   CHECK(place({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}}) == std::pair(1, 2));
   CHECK(place({{"SLURM_PROCID", "5"}, {"SLURM_STEP_NUM_TASKS", "64"}}) == std::pair(5, 64));
-  // mpirun within a step of Slurm
+  // With mpirun inside a step of Slurm, the variables of mpirun count.
   CHECK(place({{"OMPI_COMM_WORLD_RANK", "3"},
                {"OMPI_COMM_WORLD_SIZE", "4"},
                {"SLURM_PROCID", "0"},
@@ -120,7 +120,7 @@ TEST_CASE("MPICH, Intel MPI and MVAPICH are recognised by their variables") {
   CHECK(mvapich.rank == 3);
   CHECK(mvapich.local_rank == 1);
 
-  // One of several processes, but its GPU cannot be determined.
+  // This is one of several processes, but the variables do not determine its GPU.
   CHECK_THROWS_WITH(launch_of(environment({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}})),
                     Catch::StartsWith("PMI_SIZE: says that this is one of several processes"));
   CHECK(launch_of(environment({{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}})).processes == 1);
@@ -135,13 +135,13 @@ TEST_CASE("a step of Slurm on one host needs no address, and a batch script is o
   CHECK(launch_of(environment(variables)).address == "127.0.0.1");
 }
 
-TEST_CASE("one process of a launch speaks for all") {
+TEST_CASE("one process of a launch prints messages for all") {
   CHECK(is_first(environment({})));
   CHECK(is_first(environment({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "2"}})));
   CHECK_FALSE(
       is_first(environment({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}})));
   CHECK_FALSE(is_first(environment({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}})));
-  // An error in the variables of one process is reported by that process alone.
+  // A process with invalid variables of its own prints the error itself.
   const auto torch = [](const char* rank, const char* size, const char* local) {
     return environment({{"RANK", rank}, {"WORLD_SIZE", size}, {"LOCAL_RANK", local}});
   };

@@ -1,11 +1,11 @@
 // Times real collectives. Both backends follow nccl-tests: for each size fill, run and check, warm
 // up, time, report. They differ in the timed interval:
 //
-//   MPI    each iteration by itself after a barrier, so that a row has a spread. The processes of
-//          a blocking MPI call leave the barrier at slightly different times; -a 3 (the slowest
-//          rank) takes that in.
+//   MPI    one iteration at a time, each after a barrier, so that a row has a spread. The
+//          processes of a blocking MPI call leave the barrier at slightly different times; -a 3
+//          (the slowest rank) includes that difference.
 //   NCCL   all iterations enqueued back to back on one stream per GPU, then one synchronisation:
-//          the time is that of the whole batch over the number of iterations, no spread.
+//          the time is that of the whole batch divided by the iterations; no spread.
 //
 // If the table has in-place columns (text, JSON) and the operation has an in-place form, each size
 // is run again in place.

@@ -15,7 +15,8 @@ namespace lambcast::validate {
 //   broadcast  MPI_Bcast                send_recv      MPI_Sendrecv, each rank to the next
 //   reduce     MPI_Reduce
 //   ping_pong  MPI_Send and MPI_Recv between the first and the last rank (a whole round trip)
-// MPI_IN_PLACE exists for the first four; broadcast is always in place. Null for the others.
+// MPI_IN_PLACE exists for the first four; broadcast is always in place. In place,
+// the result is null for all others.
 std::unique_ptr<TimedCollective> mpi_collective(const MeasureOptions& options, std::uint64_t size,
                                                 Placement placement);
 
@@ -32,7 +33,8 @@ std::unique_ptr<TimedCollective> mpi_collective(const MeasureOptions& options, s
 std::unique_ptr<TimedCollective> deepspeed_mpi_exchange(const MeasureOptions& options,
                                                         std::uint64_t size);
 
-// Returns the unit of its sizes, with which each rank has whole bytes of signs without padding.
+// Returns the unit of the sizes of this exchange: each rank then has whole bytes of signs, without
+// padding.
 constexpr std::uint64_t deepspeed_block_bytes(int ranks) {
   return 8 * sizeof(float) * static_cast<std::uint64_t>(ranks);
 }

@@ -50,7 +50,7 @@ double time_once(TimedCollective& collective) {
   MPI_Barrier(measured_world());
   const double start = MPI_Wtime();
   collective.run();
-  // At least one tick, so that a rate can always be computed.
+  // Returns at least one tick, so that a rate can always be computed.
   return std::max(MPI_Wtime() - start, MPI_Wtick());
 }
 
@@ -129,7 +129,7 @@ MeasuredRow measure_size(const MeasureOptions& options, std::uint64_t size, int 
   return row;
 }
 
-// Returns "Open MPI v4.1.4, package: ..." up to the first comma or line end.
+// Returns the version text of the library up to the first comma or line end: "Open MPI v4.1.4".
 std::string library_name() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;
@@ -146,7 +146,7 @@ int measure_mpi(const MeasureOptions& options, std::ostream& out) {
   check_options(options, mpi.ranks());
   MeasuredTable table;
   table.options = options;
-  // The ranks between the two ends of a ping-pong have no time.
+  // In a ping-pong only the first and the last rank have a time, so that of rank 0 is used.
   if (options.operation == Operation::ping_pong) table.options.rank_time = RankTime::rank0;
   table.backend = Backend::mpi_host;
   table.library = library_name();
@@ -164,7 +164,7 @@ int measure_mpi(const MeasureOptions& options, std::ostream& out) {
     return report.finish();
   } catch (const Error& error) {
     if (mpi.ranks() == 1) throw;
-    // Only rank 0 writes, and the others would wait for it.
+    // Ends all ranks: only rank 0 writes, and if that fails, the others would wait for it.
     fmt::print(stderr, "lambcast: {}\n", error.what());
     MPI_Abort(MPI_COMM_WORLD, static_cast<int>(error.code()));
     throw;

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 struct Nodes {
   int count = 0;
   bool several_ranks = false;
-  std::vector<int> of_rank;  // in the order in which the ranks first name them
+  std::vector<int> of_rank;  // node of each rank, numbered by first appearance
 };
 
 Nodes nodes_of(const std::vector<RankPlace>& places) {
@@ -112,7 +112,7 @@ int survey_mpi(const SurveyOptions& survey, const MeasureOptions& options) {
   try {
     if (mpi.rank() == 0) write_plan(survey, options, tables);
   } catch (const std::exception& error) {
-    // Otherwise the other ranks would wait for the first.
+    // Ends all ranks, since the others would wait for the first.
     fmt::print(stderr, "lambcast: {}\n", error.what());
     MPI_Abort(MPI_COMM_WORLD, static_cast<int>(Exit::failure));
   }

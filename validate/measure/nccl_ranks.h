@@ -1,5 +1,5 @@
-// The measurement from the view of one thread: a process of a launcher, the only process for all
-// GPUs, or one of several threads that share a GPU.
+// Runs the measurement in one thread: a process of a launcher, the only process for all GPUs, or
+// one of several threads that share a GPU.
 #pragma once
 
 #include <ostream>

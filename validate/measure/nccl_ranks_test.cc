@@ -113,7 +113,7 @@ TEST_CASE("every operation over several ranks comes out exact, padding included"
   }
 }
 
-TEST_CASE("a flipped bit is seen in every operation") {
+TEST_CASE("a flipped bit is detected in every operation") {
   for (const Operation operation : kOperations) {
     INFO(name_of(operation));
     const Outcome outcome = measure(operation, 3, FakeFault::flipped_bit);
@@ -122,7 +122,7 @@ TEST_CASE("a flipped bit is seen in every operation") {
   }
 }
 
-TEST_CASE("data of the wrong rank is seen in every operation that could have it") {
+TEST_CASE("data of the wrong rank is detected in every operation that could have it") {
   for (const Operation operation : {Operation::all_gather, Operation::all_to_all,
                                     Operation::broadcast, Operation::compressed_allreduce}) {
     INFO(name_of(operation));
@@ -145,13 +145,13 @@ TEST_CASE("a call that fails leaves no group open behind it") {
 TEST_CASE(
     "ranks exchange messages after their buffers, before NCCL would wait for one that is "
     "gone") {
-  Abandoned others(2);  // the rounds of places and id, then of the buffers
+  Abandoned others(2);  // two rounds succeed, places and id; that of the buffers fails
   CHECK_THROWS_WITH(measure(small_sizes(Operation::all_reduce, 2), 2, FakeFault::none, others),
                     Catch::Contains("is gone"));
   CHECK(fake_counts().made == 0);
 }
 
-TEST_CASE("no call is made that the options do not need") {
+TEST_CASE("options without checks, warm-up or in-place columns make fewer calls") {
   MeasureOptions options = small_sizes(Operation::all_reduce, 2);
   options.min_bytes = options.max_bytes;
   options.check_iterations = options.warmup = 0;

@@ -17,9 +17,9 @@ enum class RankTime { rank0 = 0, mean = 1, min = 2, max = 3 };
 // shared with others the median is the steadier choice.
 enum class Statistic { mean, median };
 
-// Copies that a training process without CUDA-aware MPI adds to DeepSpeed's exchange: every buffer
-// goes between device and pageable host memory. Without a GPU `memcpy` replaces cudaMemcpy: the
-// same copies and bytes, host memory on both sides.
+// Copies that a training process without CUDA-aware MPI adds to DeepSpeed's exchange: each buffer
+// is copied between device and pageable host memory. Without a GPU, `memcpy` copies the same
+// buffers within host memory.
 enum class Staging { none, memcpy };
 
 enum class ReportFormat { nccl_tests, json, csv };

@@ -18,7 +18,7 @@ std::string place_lines(const std::vector<RankPlace>& places);
 // Throws Error (failure) for a message that no process of this version sends.
 std::vector<RankPlace> places_in(std::string_view lines);
 
-// Throws that error: another process sent something other than a `what`.
+// Throws the Error for a message of another process that is not a `what`.
 [[noreturn]] void fail_gibberish(std::string_view what);
 
 }  // namespace lambcast::validate

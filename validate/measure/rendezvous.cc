@@ -24,7 +24,7 @@ constexpr std::uint32_t kLongest = 1 << 20;
 
 // First message of a process; its token follows.
 struct Hello {
-  std::uint32_t magic = 0x6c616d63;  // "lamc": a stranger's connection is told apart
+  std::uint32_t magic = 0x6c616d63;  // "lamc"; identifies the protocol
   std::uint32_t rank = 0;
   std::uint32_t processes = 0;
   std::uint32_t token_bytes = 0;
@@ -76,7 +76,7 @@ class Alone final : public Rendezvous {
   std::vector<std::string> exchange(const std::string& mine) override { return {mine}; }
 };
 
-// The rendezvous on rank 0. A connection is a stranger until its hello is complete; no member waits
+// The rendezvous on rank 0. A connection without a complete hello is a stranger; no member waits
 // for a stranger.
 class Root final : public Rendezvous {
  public:
@@ -147,13 +147,14 @@ class Root final : public Rendezvous {
     poll(waiting.data(), waiting.size(), milliseconds_until(deadline));
   }
 
-  // Adds a stranger; drops the one that has been silent longest if there are too many.
+  // Adds a connection without a hello; drops the oldest one if there are kMostStrangers.
   static void admit(Socket socket, std::vector<Stranger>& strangers) {
     if (strangers.size() == kMostStrangers) strangers.erase(strangers.begin());
     strangers.push_back({std::move(socket), in_seconds(kHelloWithin_s), {}});
   }
 
-  // Reads the received bytes; returns true once the stranger is a member or has been rejected.
+  // Reads the received bytes. Returns true once the connection has been admitted or is to be
+  // closed.
   bool is_through(Stranger& stranger) {
     while (true) {
       const std::size_t wanted = still_wanted(stranger.said);
@@ -179,8 +180,8 @@ class Root final : public Rendezvous {
     return hello;
   }
 
-  // Returns how many more bytes are needed for a decision; reads no more of a token than the length
-  // of the valid one.
+  // Returns the number of bytes that are missing for a decision. Of a token with another length
+  // than the valid one, nothing is read.
   std::size_t still_wanted(const std::string& said) const {
     if (said.size() < sizeof(Hello)) return sizeof(Hello) - said.size();
     const Hello hello = hello_of(said);

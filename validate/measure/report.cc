@@ -46,7 +46,8 @@ std::uint64_t wrong_in(const MeasuredTable& table) {
   return wrong;
 }
 
-// Returns the average of nccl-tests: over all sizes, and both halves if there are two.
+// Returns the average busbw as nccl-tests computes it: over all sizes, and over the out-of-place
+// and in-place halves if there are both.
 double average_busbw_GBps(const MeasuredTable& table, const Measurement& measurement) {
   double sum = 0;
   int halves = 0;
@@ -303,7 +304,7 @@ void Report::flush() {
 }
 
 void Report::show_progress() const {
-  // rows show the progress too
+  // Prints no progress if stderr is no terminal, or if the rows are shown on one.
   if (isatty(STDERR_FILENO) == 0 || isatty(STDOUT_FILENO) != 0) return;
   const std::size_t done = table_.rows.size();
   fmt::print(stderr, "\r{} of {} sizes{}", done, sizes_, done == sizes_ ? "\n" : "");

@@ -19,7 +19,8 @@
 
 namespace lambcast::validate {
 
-// One half of a row as measured. size = 4 * count bytes for vectors, 4 * count * ranks for blocks.
+// The out-of-place or in-place half of a row. size = 4 * count bytes for vectors, 4 * count * ranks
+// for blocks.
 struct MeasuredHalf {
   Row row;
   int iterations = 0;
@@ -37,7 +38,7 @@ struct MeasuredTable {
   Backend backend = Backend::nccl;  // or mpi_host
   std::string library;              // "Open MPI 4.1.4", "NCCL 2.28.9"
   std::string timing;               // description of the timed interval
-  bool has_spread = true;           // whether rows have a spread: all or none
+  bool has_spread = true;           // whether all rows have a spread; otherwise none has
   SharingWords sharing;
   std::vector<RankPlace> places;
   std::vector<MeasuredRow> rows;

@@ -42,7 +42,8 @@ bool mps_runs(const Environment& environment) {
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (socket < 0) return false;
-  // A socket of another type still has a listener; one without a listener refuses.
+  // EPROTOTYPE means that the socket has a listener of another type. Without a listener, the
+  // connection is refused.
   const int status = connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof address);
   const bool listens = status == 0 || errno == EPROTOTYPE;
   close(socket);

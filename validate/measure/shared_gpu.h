@@ -3,7 +3,7 @@
 //
 //   copies   one process without a launcher: a thread, a stream and a private copy of NCCL for each
 //            rank. All share one CUDA context, so their kernels run at the same time.
-//   mps      processes of a launcher while an MPS daemon runs, which lets their kernels do so too.
+//   mps      processes of a launcher with an MPS daemon: their kernels run at the same time too.
 //   slices   processes of a launcher without it: they take turns on the GPU in slices of about
 //            2 ms, and every exchange between two ranks costs a slice.
 #pragma once

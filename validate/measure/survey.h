@@ -1,5 +1,5 @@
 // Measures many tables of collectives in one launch: each operation over 1, 2, 4, ... nodes. So one
-// mpirun or srun describes a cluster, instead of twenty.
+// mpirun or srun describes a cluster, instead of one for each table.
 //
 // The first process writes FOLDER/plan.csv before any timing, with a row for each table and size.
 // Then it writes each table to FOLDER/tables/OPERATION-nNODES.csv, as `lambcast measure --format

@@ -23,8 +23,9 @@ struct Factor {
   double width;  // width of the weak prior that keeps factors in place if no table determines them
 };
 
-// Shares are limited by physics; latencies are NCCL's own to 30 times those. The base of LL is
-// little more than a launch, whose time is the same in tables of one node.
+// Starting values, bounds and prior widths of the factors. Shares are limited by physics; latencies
+// are 0.3 to at most 30 times NCCL's own. `LL.base` has a narrow prior: it is little more than a
+// launch, whose time is the same in tables of one node.
 constexpr Factor on_rdma[] = {{"LL.base", 1.9, .3, 10, .35},
                               {"LL.local_hop", 3, .3, 30, 1},
                               {"LL.network_hop", 1.5, .3, 20, 1},
@@ -54,10 +55,10 @@ constexpr Factor on_rdma[] = {{"LL.base", 1.9, .3, 10, .35},
                               {"slice", 1, .05, 8, 1},
                               {"nvls.base", 1, .3, 4, .5},
                               {"nvls.network_hop", 1, .3, 8, .7}};
-// Sources of the rate of a connection of NCCL: 0.645 GB/s between RTX 3060 and 0.705 between H20 on
-// 100 Gbit/s, 0.82 between L20, 0.34 on a cloud host of 4 x 200 Gbit/s. Geometric mean 0.6,
-// standard deviation of the logarithm 0.4. Single channels reached more (1.9 GB/s, nccl#209; 1 to
-// 1.5, nccl#450).
+// `flow_cap` is the rate of a connection of NCCL in GB/s: 0.645 between RTX 3060 and 0.705 between
+// H20 on 100 Gbit/s, 0.82 between L20, 0.34 on a cloud host of 4 x 200 Gbit/s. Their geometric mean
+// is 0.6, the standard deviation of the logarithm 0.4. Single channels reached more (1.9 GB/s,
+// nccl#209; 1 to 1.5, nccl#450).
 constexpr Factor on_sockets[] = {{"LL.base", 1, .3, 20, .7},
                                  {"LL.network_hop", 1, .3, 20, .7},
                                  {"LL.tree_network_hop", 1, .3, 20, .7},
@@ -75,13 +76,14 @@ std::span<const Factor> factors_of(NetworkKind network) {
 constexpr std::string_view of_mpi = "emulated-ethernet-100mbit";
 constexpr double band_ends[] = {small_below, medium_below, 1e300};
 constexpr std::size_t rows_of_a_band = 9;
-constexpr double outlier = 0.3;        // distance of fabrics from the typical one
-constexpr double least_spread = 0.15;  // spread between two equal machines
-constexpr double enough_fabrics = 3;   // needed to trust that fabrics are alike
-constexpr double determined = 0.5;     // share that a fabric's tables contribute
+constexpr double outlier = 0.3;        // residual from which on a row counts as an outlier
+constexpr double least_spread = 0.15;  // lower limit: the spread between two equal machines
+constexpr double enough_fabrics = 3;   // with less weight, a small spread is not trusted
+constexpr double determined = 0.5;     // least share of own tables to determine a factor
 constexpr double mostly = 2.0 / 3;     // share above which one fabric determines a factor alone
 constexpr double noticeable = 0.05;    // below it a fabric's tables do not depend on the factor
-// ratio of costs below which two minima are different, not equal within rounding
+// Two minima are different if their ratio of costs is below this, and otherwise equal within
+// rounding.
 constexpr double another_valley = 0.999;
 
 struct Point {
@@ -182,7 +184,8 @@ LeastSquaresFit fit(const std::vector<Sample>& samples, NetworkKind network,
   return minimise(problem_of(samples, network, typical, first));
 }
 
-// Returns the contribution of a fabric's own tables to each factor at x.
+// Returns, for each factor at x, the share of the information that a fabric's own tables
+// contribute.
 VectorXd felt_by(const Sample& sample, NetworkKind network, const VectorXd& x) {
   const std::vector<Sample> alone{sample};
   LeastSquares problem = problem_of(alone, network, x, x);
@@ -272,7 +275,8 @@ Priors::OfKind learn_kind(std::span<const LearningFabric> fabrics, NetworkKind n
     const LeastSquaresFit own = fit({sample}, network, typical.x, typical.x);
     for (Eigen::Index i = 0; i < start.size(); ++i) {
       if (own.from_data[i] < determined) continue;
-      // The other fabrics pull this fit towards the typical value; this undoes it.
+      // The prior pulls this fit towards the typical value. Dividing by the share of the data
+      // undoes this.
       const double apart = (own.x[i] - typical.x[i]) / own.from_data[i];
       squares[i] += own.from_data[i] * apart * apart;
       weights[i] += own.from_data[i];

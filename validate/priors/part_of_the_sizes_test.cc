@@ -15,7 +15,7 @@ struct Sizes {
   bool hold(const Row& row) const { return row.size.value() >= from && row.size.value() < below; }
 };
 
-// |forecast / measured - 1| of the median row, and the share of rows inside their intervals.
+// Median of |forecast / measured - 1| over the rows, and the share of rows inside their intervals.
 struct Score {
   double median = 0, inside = 0;
 };
@@ -83,8 +83,9 @@ Outcome outcome_of(const char* words, const Sizes& seen, const Sizes& unseen) {
 
 constexpr double everything = 1e300, mebibyte = 1048576;
 
-// The priors were learned from these fabrics. The test checks that a calibration leaves a band of
-// sizes without data about as it was, and states its uncertainty.
+// The priors were learned from these fabrics, so the errors before a calibration are not held out.
+// The test checks that a calibration hardly changes a band of sizes without data, and states its
+// uncertainty.
 TEST_CASE("priors: a table of large messages leaves small ones as they were") {
   const Outcome outcome =
       outcome_of("below 64 KiB, from 1 MiB up", {mebibyte, everything}, {0, small_below});

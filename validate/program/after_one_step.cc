@@ -25,10 +25,11 @@ std::string line(const std::string& program, const std::string& machine,
       fmt::format("{}/{}", score.after.inside, score.after.with_interval), score.width_after);
 }
 
-// Half of the differences of two runs of one program are larger, with run_spread each.
+// Returns the median difference between two runs of one program, each with the spread run_spread.
 double one_step_limit() { return std::expm1(0.6745 * std::sqrt(2.0) * run_spread); }
 
-// A level is that of one framework: another on the same machine keeps its prior.
+// Returns whether the run uses the framework of the stack. A level applies to one framework; runs
+// of another one keep the prior.
 bool is_of_first_program(const SourceFigure& figure, const UnseenStack& stack) {
   return figure.what_if.at("framework") == stack.framework;
 }

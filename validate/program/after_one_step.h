@@ -1,11 +1,12 @@
-// The worth of one measured step, and of several: the first run of each unseen stack
-// (unseen_stacks.h) sets the level of its program (level_fit.h), as a user would measure it, and
-// the others are forecast with it. Several are the first of as many equal parts of its runs.
+// The value of one measured step, and of several. The first run of each unseen stack
+// (unseen_stacks.h) sets the level of its program (level_fit.h), like a user's measurement, and its
+// other runs are forecast with it. For several measured steps, the runs of a stack are divided into
+// as many equal parts, and the first run of each part is taken.
 //
-// Left out: stacks with fewer than one run more than are measured, runs that send fewer bits, runs
-// of another framework than the first, to which its level does not apply, and stacks whose first
-// run waits for its network, which sets no level; of the others, runs in which communication is
-// exposed for half of the step and more.
+// Left out are stacks with no run beyond the measured ones, and stacks whose first run waits for
+// its network, which sets no level. Of the other stacks, runs are left out that send fewer bits,
+// that use another framework, to which the level does not apply, or in which communication is
+// exposed for half of the step or more.
 #pragma once
 
 #include <string>
@@ -31,7 +32,8 @@ struct OneStepScore {
 };
 OneStepScore score_of(const std::vector<AfterOneStep>& stacks);
 
-// A line for each stack, then one over all, and one over all runs after three measured ones.
+// Returns a line for each stack, then one over all, and one over all runs after three measured
+// ones.
 std::string one_step_table(const std::vector<AfterOneStep>& stacks,
                            const std::vector<AfterOneStep>& after_three);
 

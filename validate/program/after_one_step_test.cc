@@ -30,8 +30,8 @@ TEST_CASE("after one step: the other runs are forecast better, in intervals that
 }
 
 TEST_CASE(
-    "after one step: a run that sends fewer bits or waits for its network is left out, and another "
-    "framework") {
+    "after one step: runs that send fewer bits, wait for their network or use another framework "
+    "are left out") {
   for (const AfterOneStep& stack : after_one_step(unseen_stacks())) {
     INFO(stack.program);
     CHECK(stack.before.size() == stack.after.size());

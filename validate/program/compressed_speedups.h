@@ -1,14 +1,15 @@
-// Speed-ups of runs that send fewer bits, over the plain run of the same source. Neither run was
+// Speed-ups of runs that send fewer bits, over the baseline run of the same source. Neither run was
 // used to set a number of the model (unseen_stacks.h). With both runs at the same batch
 //
-//   speed-up = time of the plain run / time of the run that sends fewer bits
+//   speed-up = time of the baseline run / time of the run that sends fewer bits
 //
-// Errors that both runs share cancel, so a speed-up says more about the exchange than either step.
+// Errors that both runs share cancel, so a speed-up tests the exchange better than either step
+// does.
 //
-// Those of 1-bit Adam in DeepSpeed's blog are in view: some of their rows set parameters (grade R).
-// They are listed one by one, so that the trend with the number of GPUs shows.
+// The speed-ups of 1-bit Adam in DeepSpeed's blog are separate, since some of their rows set
+// parameters (grade R). They are listed one by one to show the trend with the number of GPUs.
 //
-// Left out: rows whose programs state no plain run on the same machine, and gains that a paper
+// Left out: rows whose programs state no baseline run on the same machine, and gains that a paper
 // states without the job ("up to 2.8x").
 #pragma once
 
@@ -32,11 +33,11 @@ std::vector<CompressedSpeedup> compressed_speedups();
 // Formats the medians by program, and for all.
 std::string speedup_table(const std::vector<CompressedSpeedup>& speedups);
 
-// The pairs "1-bit Adam" and "Adam" of the same network and GPUs among published cases; `program`
-// is R or U, the grade: U if neither set a parameter.
+// Returns the speed-ups of the pairs "1-bit Adam" and "Adam" with the same network and GPUs among
+// published cases. `program` holds the grade: U if neither row set a parameter, else R.
 std::vector<CompressedSpeedup> speedups_in_view(const std::vector<ReplayResult>& results);
 
-// A line for each, in their order.
+// Formats a line for each speed-up, in their order.
 std::string each_speedup_table(const std::vector<CompressedSpeedup>& speedups);
 
 }  // namespace lambcast

@@ -1,6 +1,6 @@
 // Errors and intervals of training runs by the grade of their evidence:
 //
-//   S   a program on a machine that is left out completely, with the prior of the others
+//   S   stacks (a program on a machine) left out completely, with the prior of the others
 //   U   rows that set no parameter, of sources that were used while the model was made
 //   R   rows that set a parameter
 //

@@ -29,7 +29,7 @@ TEST_CASE("grades: the slope is that of errors on half widths") {
   CHECK(grade_of('U', "rows", {result_of(1, 4, 2)}).slope == Approx(2));
 }
 
-TEST_CASE("grades: every row of the sources is U or R, and each stack's is S") {
+TEST_CASE("grades: every row of the sources is U or R, and every row of a left-out stack is S") {
   const SourceSummary summary = replay_sources();
   const LeftOutStacks left_out = leave_out_stacks();
   const std::vector<Grade> grades = grades_of(summary, left_out);

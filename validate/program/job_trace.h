@@ -36,7 +36,7 @@ KernelKind kind_of_kernel(std::string_view name);
 struct TracedStep {
   double time_us = 0, computing_us = 0, exposed_us = 0, idle_us = 0;
   std::array<double, kernel_kind_names.size()> kernel_us{};  // sum per kind, overlaps included
-  // time in which no kernel of an earlier kind runs
+  // Time in which kernels of this kind run, and none of an earlier kind.
   std::array<double, kernel_kind_names.size()> alone_us{};
 };
 

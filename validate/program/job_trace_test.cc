@@ -24,8 +24,8 @@ std::string event(const std::string& category, const std::string& name, double b
       category, name, begin_us, duration_us);
 }
 
-// Returns a step of 100 us: a product for 60, attention for 10, a collective from 50 to 90 of which
-// 20 are exposed, and 10 idle.
+// Returns a step of 100 us: a product for 60 us, then attention for 10 us, and a collective from 50
+// to 90 us, of which 20 us are exposed. The last 10 us are idle.
 std::string events_of_step(int number, double begin_us) {
   return event("user_annotation", fmt::format("ProfilerStep#{}", number), begin_us, 100) + ",\n" +
          event("kernel", "ampere_fp16_s16816gemm", begin_us, 60) + ",\n" +
@@ -152,7 +152,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("job trace: one of another GPU is refused, and one that names no GPU is read") {
+TEST_CASE("job trace: a trace of another GPU is refused, and one that names no GPU is read") {
   const auto report = [](const std::string& gpu, const std::string& cluster) {
     JobTrace trace{gpu, 1, {TracedStep{100, 80, 10, 10, {}, {}}}, 0, false};
     WhatIf what_if = bert_on_a100;

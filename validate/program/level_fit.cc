@@ -13,10 +13,10 @@ namespace {
 
 constexpr double ends_of_90_percent = 1.645;
 constexpr double difference = 0.05;  // change of x, for the slope
-// Limit of measured over forecast time. The most extreme published level of a program is 2.04
-// (program_levels.h).
+// Largest accepted factor between measured and forecast time, either way. The most extreme
+// published level of a program is 2.04 (program_levels.h).
 constexpr double farthest = 4;
-constexpr double known_runs = 4;  // that the spread of other programs' runs counts for; assumed
+constexpr double known_runs = 4;  // runs that the spread of other programs counts as; assumed
 constexpr int most_rounds = 20;
 constexpr double close_enough = 1e-6;
 
@@ -42,7 +42,7 @@ double noise_of(const SourceResult& result) {
                     result.of.standard_error);
 }
 
-// Returns P^2 of a run.
+// Returns P^2 of a run (level_fit.h).
 double prior_variance(const SourceFigure& figure) {
   Catalog catalog(std::make_shared<DescriptionTexts>(figure.texts));
   const TrainingPlan training = resolve(figure.what_if, catalog).training;
@@ -108,7 +108,8 @@ ProgramLevel program_of(const std::vector<SourceFigure>& figures) {
                   100 * std::max(0.0, most)));
 }
 
-// Throws Error (usage) if a run is too far from its forecast: then its flags describe another run.
+// Throws Error (usage) if a run is too far from its forecast: its flags probably describe another
+// run.
 void check_plausible(const std::vector<SourceFigure>& figures, const FitRound& at_level_one) {
   for (std::size_t i = 0; i < figures.size(); ++i) {
     const double ratio = std::exp(-at_level_one.errors[i]);

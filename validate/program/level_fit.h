@@ -5,11 +5,11 @@
 //   r_i(x) = ln(t_i(x) / m_i)        error of run i
 //   s_i    = d r_i / d x             share of the step that is computing, 0 to 1
 //   n_i                              standard deviation of run i at a known level: half of its 90 %
-//                                    interval over 1.645, so links and run_spread count, and in
-//                                    quadrature the standard error of logged steps (training_log.h)
+//                                    interval over 1.645 (links and run_spread), in quadrature
+//                                    with the standard error of logged steps (training_log.h)
 //   P      = sqrt(S^2 + v)           standard deviation of x before anything is measured: the
-//                                    spread of programs (topologies/program_level.h) and what
-//                                    kernels of the GPU are off (models/device/rates_interval.h)
+//                                    spread of programs (topologies/program_level.h) and the
+//                                    error of the GPU's kernels (models/device/rates_interval.h)
 //
 // x minimises x^2 / P^2 + sum_i r_i(x)^2 / n_i^2 (Gauss-Newton), and its variance is
 //
@@ -19,8 +19,8 @@
 // of other programs count as k = 4 (assumed), so 1 for one run. Runs that contradict one another
 // widen the interval exp(x -+ 1.645 sqrt(V)), and that of each further run, whose standard
 // deviation about the level is run_spread sqrt(c); runs that agree narrow both. A step that
-// mostly waits for its network has a small s_i and a large n_i: it says little of the level, and a
-// set of runs that leaves V above P^2 / 2 is refused, since its level would be a guess.
+// mostly waits for its network has a small s_i and a large n_i: it determines the level poorly, and
+// a set of runs that leaves V above P^2 / 2 is refused, since its level would be a guess.
 //
 // Not modelled: levels by kind of kernel, and how the error grows with the distance to a run.
 #pragma once

@@ -11,7 +11,7 @@
 namespace lambcast {
 namespace {
 
-// A question about one node of H100 whose step is nearly all computation.
+// Returns a run on one node of H100 whose step is nearly all computation.
 WhatIf computing_run() {
   return {{"model", "gpt2-xl"},
           {"cluster", "hgx-h100-ndr"},
@@ -46,8 +46,8 @@ WhatIf with(WhatIf what_if, const ProgramLevel& program) {
   return what_if;
 }
 
-// Logged steps that scatter widen the level as runs that scatter do.
-TEST_CASE("program level: the standard error of logged steps widens it") {
+// Scatter of logged steps widens the interval of the level, as scatter of runs does.
+TEST_CASE("program level: the standard error of logged steps widens its interval") {
   const double before = forecast_s(computing_run());
   SourceFigure step = step_of(computing_run(), before);
   const LevelFit steady = fit_level({step});
@@ -60,13 +60,14 @@ TEST_CASE("program level: the standard error of logged steps widens it") {
   CHECK(half(scattered) < std::hypot(half(steady), 0.1));
 }
 
-TEST_CASE("program level: one measured step is met, and narrows the forecast of other runs") {
+TEST_CASE(
+    "program level: the fit meets one measured step, and narrows the forecast of other runs") {
   const double before = forecast_s(computing_run());
   const LevelFit fit = fit_level({step_of(computing_run(), 1.3 * before)});
   CHECK(fit.program.framework == "megatron");
   CHECK(fit.program.format == "half");
-  // The prior shrinks it by 0.05^2 / (0.05^2 + 0.2^2) = 6 %, and by a little more because of the
-  // links.
+  // The prior shrinks the logarithm of the level by 0.05^2 / (0.05^2 + 0.2^2) = 6 % (spreads of
+  // runs and of programs), and by a little more because of the links.
   CHECK(std::log(fit.program.level.value) > 0.9 * std::log(1.3));
   CHECK(std::log(fit.program.level.value) < 0.96 * std::log(1.3));
   CHECK(fit.runs.front().computing > 0.97);
@@ -82,14 +83,15 @@ TEST_CASE("program level: one measured step is met, and narrows the forecast of 
   CHECK(forecast_s(with(other, fit.program)) > 1.2 * forecast_s(other));
 }
 
-TEST_CASE("program level: consistent runs narrow it, contradicting runs widen it") {
+TEST_CASE("program level: consistent runs narrow its interval, contradicting runs widen it") {
   const double before = forecast_s(computing_run());
   const auto width = [](const LevelFit& fit) { return fit.program.high / fit.program.low; };
   const SourceFigure slower = step_of(computing_run(), 1.2 * before);
   const double one = width(fit_level({slower}));
   CHECK(width(fit_level({slower, slower, slower})) < one);
   CHECK(width(fit_level({slower, step_of(computing_run(), 1.8 * before)})) > one);
-  // So does the spread of further runs about the level: 0.05 over sqrt(6 / 4) where three agree.
+  // The spread of further runs about the level changes likewise: three agreeing runs reduce 0.05 by
+  // a factor of sqrt(4 / 6).
   CHECK(fit_level({slower}).program.spread == 0);
   CHECK(fit_level({slower, slower, slower}).program.spread == Approx(0.041).margin(0.002));
   CHECK(fit_level({slower, step_of(computing_run(), 1.8 * before)}).program.spread > 0.07);
@@ -128,7 +130,7 @@ TEST_CASE("program level: runs of two programs are refused, and so is memory alo
   CHECK_THROWS_WITH(fit_level({memory}), Catch::Contains("memory alone"));
 }
 
-TEST_CASE("program level: a description that holds one is read back, and names it for others") {
+TEST_CASE("program level: a description with a level is read back; other programs get a finding") {
   const ProgramLevel level{"megatron", "half", {1.25, {Kind::fitted, "one run"}}, 1.1, 1.4};
   const std::string text = validate::cluster_with_program(cluster_text("hgx-h100-ndr"),
                                                           "hgx-h100-ndr.toml", "mine", "", level);

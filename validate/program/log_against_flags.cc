@@ -32,7 +32,7 @@ constexpr std::pair<std::string_view, std::string_view> names_of_program[] = {
     {"pytorch", "pytorch torchtitan nvidia other"}};
 
 constexpr std::string_view lengths[] = {"steps", "samples", "tokens", "rampup_batch_size"};
-// Most rows that programs add to a vocabulary: up to a multiple of 128 for each of 8 ranks.
+// Largest padding of a vocabulary, to a multiple of 128 for each of 8 ranks.
 constexpr std::int64_t most_padding = 1024;
 constexpr std::string_view batches[] = {"micro_batch", "grad_accum", "global_batch"};
 // Keys that a DeepSpeed file sets.
@@ -90,7 +90,8 @@ bool contradict(const std::string& key, const std::string& flag, const std::stri
   if (key == "precision") return is_among(formats, flag) && is_among(formats, log);
   if (key == "optimizer") return canonical_optimizer(flag) != canonical_optimizer(log);
   if (key == "fusion") return true;
-  // Programs do not say which kernel of fused attention runs.
+  // A log does not state which fused kernel of attention runs, so only fused and unfused are
+  // compared.
   if (key == "attention") return (flag == "unfused") != (log == "unfused");
   const auto* names = std::ranges::find(names_of_program, log,
                                         &std::pair<std::string_view, std::string_view>::first);
@@ -103,10 +104,10 @@ int batches_in(const WhatIf& said) {
       std::ranges::count_if(batches, [&](std::string_view key) { return said.contains(key); }));
 }
 
-// Whether the flags, and what the log has filled so far, leave a key open.
+// Returns whether a key is open: neither the flags nor the settings filled so far determine it.
 bool is_open(const LogSetting& setting, const WhatIf& asked, const WhatIf& filled) {
   const std::string& key = setting.key;
-  // A DeepSpeed file is of a run of DeepSpeed, and does not say so.
+  // A DeepSpeed file (`config`) has no key for the framework.
   if (key == "framework" && setting.value == "deepspeed") return !filled.contains(key);
   if (!setting.fills || filled.contains(key) || is_among(lengths, key)) return false;
   if (asked.contains("config") && is_among(of_config, key)) return false;
@@ -117,7 +118,7 @@ bool is_open(const LogSetting& setting, const WhatIf& asked, const WhatIf& fille
   if (key == "model.max_seq_len") return !asked.contains("seq_len") && !asked.contains("model");
   if (key == "model.predicted_layers") return !asked.contains("model");
   if (key.starts_with("model.")) return false;
-  // A file of the same program states these settings itself.
+  // A file of the same program (`megatron_args`, `torchtitan`) states these settings itself.
   return !asked.contains("megatron_args") && !asked.contains("torchtitan");
 }
 

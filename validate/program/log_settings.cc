@@ -133,7 +133,7 @@ class ArgumentBlock {
  public:
   // Reads the line if it belongs to the block; returns whether it does.
   bool read(std::string_view line, int number) {
-    if (line.find("-- arguments --") != line.npos) {  // of the last start, if there are several
+    if (line.find("-- arguments --") != line.npos) {  // the last start counts
       given_.clear();
       inside_ = true;
       first_line_ = number;
@@ -156,7 +156,7 @@ class ArgumentBlock {
     for (const auto& [key, value] : decoded.what_if) settings.all.push_back(setting(key, value));
     if (given_.contains("recompute-granularity") && settings.find("recompute") == nullptr)
       settings.all.push_back(setting("recompute", "none"));
-    // Which kernel of flash attention runs is not said.
+    // The argument does not state which kernel of flash attention runs, so it is only compared.
     const std::string attention = given("attention-backend");
     if ((attention == "flash" || attention == "fused") && settings.find("attention") == nullptr) {
       settings.all.push_back(setting("attention", "flash"));
@@ -210,7 +210,7 @@ class ArgumentBlock {
     if (value == "None" || value == "False") return {};
     if (name == "padded-vocab-size") return "--vocab-size " + value;
     if (name == "fp8") return "--fp8-format " + value;
-    // releases of 2021 to 2022
+    // Releases of 2021 and 2022 use these names.
     if (name == "activations-checkpoint-method") return "--checkpoint-activations";
     if (name == "tokenizer-type" && value.starts_with("Bert")) return "--mask-prob 0.15";
     const bool usual = (name == "moe-layer-freq" && value == "1") ||
@@ -256,7 +256,7 @@ std::string job_file(std::string_view text) {
   return toml;
 }
 
-// The whole numbers of a text, but those above 2^24.
+// Returns the whole numbers in a text, without those above 2^24.
 std::vector<std::int64_t> numbers_in(std::string_view text) {
   std::vector<std::int64_t> numbers;
   const char *at = text.data(), *const last = at + text.size();
@@ -269,7 +269,7 @@ std::vector<std::int64_t> numbers_in(std::string_view text) {
   return numbers;
 }
 
-// The words in single quotes.
+// Returns the words in single quotes.
 std::vector<std::string> quoted_words(std::string_view text) {
   std::vector<std::string> words;
   for (std::size_t begin = text.find('\''); begin != text.npos; begin = text.find('\'', begin)) {
@@ -280,7 +280,7 @@ std::vector<std::string> quoted_words(std::string_view text) {
   return words;
 }
 
-// The GPUs and sizes of "Building 2-D device mesh with ['dp_shard', 'tp'], [8, 8]".
+// Returns the GPUs and sizes in "Building 2-D device mesh with ['dp_shard', 'tp'], [8, 8]".
 std::vector<LogSetting> settings_of_mesh(std::string_view text, int line) {
   const std::vector<std::string> names = quoted_words(text);
   const std::vector<std::int64_t> sizes = numbers_in(text.substr(text.rfind('[') + 1));
@@ -302,7 +302,8 @@ std::vector<LogSetting> settings_of_mesh(std::string_view text, int line) {
                          is, other.line, other.name, other.value));
 }
 
-// The GPUs are the product of the sizes that divide the model and of the replicas.
+// Throws Error (usage) unless the GPUs are the product of the sizes that divide the model and of
+// the replicas. With some sizes missing, the product of the others must divide the GPUs.
 void check_world(const LogSettings& settings, const std::string& file) {
   const LogSetting* gpus = settings.find("gpus");
   if (gpus == nullptr) return;
@@ -368,7 +369,8 @@ class SettingsReader {
       if (const std::string job = job_file(line.substr(line.find('{', at))); !job.empty())
         for (const auto& [key, value] :
              torchtitan::decode(job, fmt::format("{} (job in line {})", file_, number)).what_if)
-          // The job has no key for its kernel of attention.
+          // The job has no key for its kernel of attention, so the flag `unfused` does not
+          // contradict it.
           printed_.push_back({key, value, "configs", number, key == "attention" ? "unfused" : ""});
       return;
     }

@@ -27,7 +27,7 @@ struct LogSetting {
   std::string name;        // name in the log
   int line = 0;            // 0: unknown
   std::string also = {};   // another value that the log does not contradict
-  bool fills = true;       // false: compared with a flag alone
+  bool fills = true;       // false: only compared with a flag
 };
 
 struct LogSettings {
@@ -42,7 +42,7 @@ struct LogSettings {
 };
 
 // Throws Error (usage) with the line of the log for arguments that are not modelled, and for a log
-// that contradicts itself: sizes of a device mesh or of a layout that its GPUs do not divide into.
+// that contradicts itself: the sizes of its device mesh or layout do not divide its GPUs.
 LogSettings read_log_settings(std::string_view text, const std::string& file);
 
 }  // namespace lambcast

@@ -159,7 +159,7 @@ TEST_CASE("log settings: each flag that contradicts Megatron-LM's arguments is r
                        {"framework", "nemo"}}) == "");
 }
 
-TEST_CASE("log settings: the batch of the steps comes before that of a ramp's end") {
+TEST_CASE("log settings: the batch of the steps takes precedence over that of the arguments") {
   CHECK(filled(megatron_arguments() + megatron_steps(32), {{"cluster", "dgx-a100-80g"}})
             .figure.what_if.at("global_batch") == "32");
 }
@@ -182,7 +182,7 @@ TEST_CASE("log settings: an accumulation that gives another batch is refused") {
              Contains("--global-batch: 32 contradicts the log, run.log:83"));
 }
 
-// Sizes that the GPUs of the same log do not divide into.
+// The sizes do not divide the GPUs of the same log.
 TEST_CASE("log settings: a log that contradicts itself is refused with both lines") {
   const WhatIf asked{{"cluster", "dgx-a100-80g"}};
   std::string text = megatron_arguments("2") + megatron_steps();
@@ -191,7 +191,7 @@ TEST_CASE("log settings: a log that contradicts itself is refused with both line
     CHECK_THAT(refusal(other, asked),
                Contains("contradicts line 51 of the log") && Contains("where world-size is 8"));
   }
-  // Data-parallel ranks that DeepSpeed counts: 4 for 8 GPUs and tp 2.
+  // `world_size` of DeepSpeed counts data-parallel ranks: 4 for 8 GPUs and tp 2.
   const auto with_ranks = [&](int ranks) {
     return refusal(fmt::format("  world_size ................... {}\n", ranks) + text, asked);
   };
@@ -205,7 +205,7 @@ TEST_CASE("log settings: attention is compared, and filled if it is stated") {
   const WhatIf asked{{"cluster", "dgx-a100-80g"}};
   WhatIf unfused = asked;
   unfused["attention"] = "unfused";
-  CHECK(refusal(text, unfused) == "");  // auto
+  CHECK(refusal(text, unfused) == "");  // the backend is `auto`
   text.replace(text.find("AttnBackend.auto"), 16, "AttnBackend.flash");
   CHECK_THAT(refusal(text, unfused),
              Contains("--attention: unfused contradicts the log, run.log:"));
@@ -328,7 +328,7 @@ TEST_CASE("log settings: the Trainer's batch, and NeMo's layout and processes") 
   CHECK_THAT(refusal(nemo, base), Contains("--model (model.layers): 12 contradicts the log"));
 }
 
-TEST_CASE("log settings: torchtitan prints its job, and the mesh its GPUs") {
+TEST_CASE("log settings: torchtitan's job gives the settings, and its mesh the GPUs") {
   std::string text =
       "[titan] - root - INFO - Running with configs: {\"model\": {\"name\": \"llama3\", "
       "\"flavor\": \"8B\"}, \"training\": {\"local_batch_size\": 2, \"global_batch_size\": -1, "
@@ -361,7 +361,7 @@ TEST_CASE("log settings: torchtitan prints its job, and the mesh its GPUs") {
   other = asked;
   other["optimizer"] = "adam";
   CHECK(refusal(text, other) == "");
-  // Another mesh than that of the job.
+  // The mesh contradicts the job.
   std::string meshed = text;
   meshed.replace(meshed.find("[8, 2]"), 6, "[4, 4]");
   CHECK_THAT(refusal(meshed, asked),

@@ -35,7 +35,7 @@ struct LogRow {
   std::optional<std::int64_t> global_batch;
   int line = 0;
   double steps_per_s = 0;  // 0: not stated
-  double steps = 0;        // that a mean is of; 0: unknown
+  double steps = 0;        // number of steps in a mean; 0: unknown
 };
 
 // Meaning of the rate in a row.

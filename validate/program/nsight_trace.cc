@@ -104,10 +104,10 @@ std::string text_at(sqlite3_stmt* row, int column) {
   return text == nullptr ? std::string() : reinterpret_cast<const char*>(text);
 }
 
-// Returns the index of the name among those that mark steps, or their number if it is none of them.
-// "step 7", "Iteration_7" and "ProfilerStep#7" are such names.
 constexpr std::string_view step_names[] = {"profilerstep", "train_step", "training_step",
                                            "iteration",    "iter",       "step"};
+// Returns the index in step_names of a name such as "step 7", "Iteration_7" or "ProfilerStep#7",
+// and the size of step_names for any other name.
 std::size_t step_name_of(std::string name) {
   std::ranges::transform(name, name.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -150,7 +150,7 @@ class NsightReader {
                       : "nsys profile --trace=cuda,nvtx, then nsys export --type sqlite");
   }
 
-  // Chooses the GPU with the lowest number of one process.
+  // Chooses the GPU with the lowest number, and one of its processes.
   void choose_gpu() {
     if (!database_.has(kernel_table, "deviceId")) return;
     const bool names_process = database_.has(kernel_table, "globalPid");
@@ -165,8 +165,8 @@ class NsightReader {
                    });
   }
 
-  // Reads the ranges of the process with the first name that marks steps. The lower 24 bits of a
-  // thread's number are its own, the others those of its process.
+  // Reads the ranges of the chosen process that mark steps, with the first name of step_names that
+  // occurs. A thread's number without its lower 24 bits identifies its process.
   void read_ranges() {
     if (!database_.has("NVTX_EVENTS", "end")) return;
     const bool by_id = database_.has("NVTX_EVENTS", "textId");

@@ -4,12 +4,12 @@
 //
 // r_i = ln(measured time / forecast time) is taken over the rows of stack j that send uncompressed
 // gradients, expose communication for less than half of the step, and have transformer blocks: the
-// level is one of kernels, which do not include compression and do not price convolutional nets.
+// level compares times of kernels, which include neither compression nor convolutional nets.
 // Then
 //
 //   x_j = mean of r_i                    level of an unseen stack (unseen_stacks.h)
-//   x_j = mean of r_i + ln(scale)        of a stack in view, whose figures set scale =
-//                                        stack.compute_scale of its machine (1 if they set none)
+//   x_j = mean of r_i + ln(scale)        level of a stack in view, whose figures set parameters:
+//                                        scale is stack.compute_scale of its machine (1 if none)
 //   S^2 = mean over programs of the mean over their stacks of (x_j^2 - v_j)
 //
 // v_j is the variance of the errors of its GPU's kernels (models/device/rates_interval.h); it is 0

@@ -19,9 +19,9 @@
 namespace lambcast {
 namespace {
 
-constexpr double error_of_median = 1.2533;  // over that of a mean, of normal values: sqrt(pi / 2)
+constexpr double error_of_median = 1.2533;  // relative to a mean's, for normal values: sqrt(pi / 2)
 
-// How a program writes a step; `also` must stand in the row too, in front of the label.
+// How a program writes a step. `also` must precede the label in the row.
 struct RowFormat {
   std::string_view program, also, label;
   Quantity quantity;
@@ -58,7 +58,7 @@ constexpr RowFormat formats[] = {
 };
 
 constexpr int warm_up_rows = 5, fewest_rows = 3;
-// from the median absolute deviation of a normal distribution to sigma
+// Factor from the median absolute deviation of normal values to their standard deviation.
 constexpr double scaled = 1.4826;
 // The Trainer rounds its rates to 3 digits. The last batch of each epoch may be short.
 constexpr double rounded_rate = 0.5e-3, short_batches = 0.1;
@@ -183,7 +183,7 @@ void add_framework(TrainingLog& log) {
   if (of == std::end(frameworks) || log.settings.find("framework") != nullptr) return;
   LogSetting setting{"framework", std::string(of->framework),
                      fmt::format("a step of {}", log.program), log.line, std::string(of->also)};
-  // Only DeepSpeed prints a ZeRO stage.
+  // A log with a ZeRO stage is from DeepSpeed, since no other program prints one.
   if (!of->also.empty() && log.settings.find("zero_stage") != nullptr)
     std::swap(setting.value, setting.also);
   log.settings.all.push_back(std::move(setting));
@@ -218,7 +218,8 @@ std::string steps_counted(const TrainingLog& log) {
                      fmt::join(left_out, left_out.size() == 2 ? " and " : ", "), 100 * log.spread);
 }
 
-// "25 steps of Megatron-LM, spread 1.2 %"; of the Trainer "mean of 500 steps of Hugging Face".
+// Formats "25 steps of Megatron-LM, spread 1.2 %"; for the Trainer "mean of 500 steps of Hugging
+// Face".
 std::string steps_of(const TrainingLog& log) {
   if (log.whole_run && log.steps_of_run == 0)
     return fmt::format("mean of a whole run of {}", log.program);

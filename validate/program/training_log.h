@@ -10,7 +10,7 @@
 //   Hugging Face         'train_samples_per_second': X               mean of the whole run
 //   metrics.csv, trainer_state.json                                  metric_file.h
 //
-// A row may carry any prefix (rank, time stamp) and ANSI colours. Steady rows are those that remain
+// A row may have any prefix (rank, time stamp) and ANSI colours. Steady rows are those that remain
 // after
 //   1. rows before the last start of the job, where arguments mark it, rows with skipped
 //      iterations, and rows of another global batch than the last row's,
@@ -54,7 +54,7 @@ struct TrainingLog {
   int rows = 0;       // steady rows
   int left_out = 0;
   std::optional<std::int64_t> global_batch;
-  int line = 0;  // of the last row
+  int line = 0;  // line of the last row
   LogSettings settings;
   Counted counted = Counted::job;
   StepsLeftOut without{};

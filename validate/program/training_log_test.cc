@@ -103,7 +103,7 @@ TEST_CASE("training log: the program of the steps fills the framework, and contr
       {nemo, "nemo", "megatron", "deepspeed"},
       {metrics, "pytorch", "deepspeed", "megatron"},
       {trainer, "pytorch", "deepspeed", "megatron"},
-      // Only DeepSpeed prints a stage.
+      // A log with a ZeRO stage is from DeepSpeed.
       {"  zero_optimization_stage ...... 2\n" + trainer, "deepspeed", "pytorch", "megatron"}};
   const WhatIf run{{"cluster", "dgx-a100-80g"},
                    {"model", "bert-large"},

@@ -21,7 +21,7 @@ struct UnseenStack {
   // Rows whose source does not state all inputs of a forecast. They are used only for speed-ups, in
   // which the missing inputs cancel.
   std::vector<SourceFigure> unstated_rows = {};
-  // Names of the rows that send fewer bits, each with the plain run that it is compared with.
+  // Names of the rows that send fewer bits, each with the baseline run that it is compared with.
   std::vector<std::pair<std::string, std::string>> plain_runs = {};
 };
 

@@ -11,7 +11,7 @@
 namespace lambcast {
 namespace {
 
-// Reference lines for the errors of collective forecasts.
+// Errors at which reference lines are drawn, on both sides.
 constexpr double margin = 0.25;
 // An error of zero cannot be drawn on a logarithmic axis.
 constexpr double least_error = 0.001;

@@ -201,7 +201,7 @@ CollectiveCase canary_collective() {
   CollectiveCase canary = carried_collectives().front();
   canary.name = "canary";
   canary.fitted = false;
-  // Repeats the rows, so that they change the percentile of the whole cluster.
+  // Repeats the rows, so that they raise the percentile of the whole cluster.
   const std::vector<validate::Row> rows = canary.measured.rows;
   for (int copy = 0; copy < 20; ++copy)
     canary.measured.rows.insert(canary.measured.rows.end(), rows.begin(), rows.end());
@@ -248,7 +248,8 @@ std::vector<RoleErrors> errors_by_role(const CollectiveSummary& summary) {
         absolute.push_back(std::abs(errors.back()));
       }
     }
-    // A role of no table or of all tables would repeat the line for all of them.
+    // Skips a role without tables, and one that has all of them, since its line would repeat the
+    // first.
     if (of.tables == 0 || (!all.empty() && of.tables == all.front().tables)) continue;
     of.rows = static_cast<int>(absolute.size());
     of.median = validate::quantile(absolute, 0.5);

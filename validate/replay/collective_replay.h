@@ -37,13 +37,13 @@ struct CollectiveResult {
   std::optional<double> nccl_median;  // of NCCL's own model; absent for all_to_all and MPI
 };
 
-// Counts the rows in tables of a role that were measured inside the interval of their forecast. The
-// share should be 90 %.
+// Counts the rows in tables of a role, and those with a measured time inside the interval of the
+// forecast. The share should be 90 %.
 Coverage coverage_of(const std::vector<CollectiveResult>& results, std::string_view role);
 
 // A limit of the median (and 90th percentile) over all rows of a cluster in a range of sizes.
 struct CollectiveLimit {
-  std::string cluster;  // "*": every cluster without a limit of its own for any size
+  std::string cluster;  // "*": every cluster without limits of its own
   std::string role;     // "fitted", "unseen" or empty: both
   Bytes from, below;
   double max_median = 0;
@@ -61,7 +61,7 @@ struct LimitResult {
 struct CollectiveSummary {
   std::vector<CollectiveResult> results;
   std::vector<LimitResult> limits;
-  int rows = 0, rows_held = 0;  // all rows, and those under some limit
+  int rows = 0, rows_held = 0;  // all rows, and those to which a limit applies
   bool within = false;
 };
 

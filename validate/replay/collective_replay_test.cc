@@ -13,7 +13,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-TEST_CASE("collective replay: every carried table is within its limit and beats NCCL's model") {
+TEST_CASE("collective replay: every shipped table is within its limit and beats NCCL's model") {
   const CollectiveSummary summary = replay_collectives(carried_collectives(), carried_limits());
   CHECK(summary.within);
   CHECK(summary.results.size() == 65);
@@ -26,13 +26,13 @@ TEST_CASE("collective replay: every carried table is within its limit and beats 
     CHECK(result.nccl_median.has_value() == nccl);
     if (nccl) CHECK(result.median_error < *result.nccl_median);
   }
-  // One of the tables was not used in the fit.
+  // Some of the tables were not used in a fit.
   CHECK(std::any_of(summary.results.begin(), summary.results.end(),
                     [](const auto& result) { return !result.of.fitted; }));
   const std::string text = collective_replay_table(summary);
   CHECK_THAT(text, Contains("on 51 of 51 tables") && Contains("65 tables: within limits"));
-  // The text has the totals over all tables, and the links between the ranks of a table; a single
-  // node is its own fabric.
+  // The text has the totals over all tables, and fabric names the links between the ranks. Tables
+  // of a single node have the fabric "inside a node".
   CHECK_THAT(text, Contains("over all 65 tables") && Contains("over all 5 unseen tables"));
   for (const CollectiveResult& result : summary.results) {
     INFO(result.of.name);
@@ -89,8 +89,8 @@ TEST_CASE("collective replay: eight nodes of Perlmutter by a fit to one, two and
 }
 
 // With one table to fit, most latencies keep their assumed values. So forecasts for twice the nodes
-// may be far off, and their intervals must show it. Rows of 1 to 8 MiB are left out of the table to
-// forecast: 317, 227, 231 and 239 us are more noise than size.
+// may be far off, and their intervals must show it. Rows below 16 MiB are left out of the forecast
+// table: those of 1 to 8 MiB, with 317, 227, 231 and 239 us, are more noise than size.
 TEST_CASE("collective replay: the intervals of a fit to one table hold at twice the nodes") {
   std::vector<validate::Measurement> seen;
   std::vector<CollectiveCase> unseen;
@@ -115,7 +115,7 @@ TEST_CASE("collective replay: the intervals of a fit to one table hold at twice 
     CHECK_FALSE(interval.calibrated);
 }
 
-TEST_CASE("collective replay: the canary trips the alarm") {
+TEST_CASE("collective replay: doubled times exceed their limit") {
   std::vector<CollectiveCase> cases = carried_collectives();
   cases.push_back(canary_collective());
   const CollectiveSummary summary = replay_collectives(cases, carried_limits());
@@ -137,7 +137,7 @@ TEST_CASE("collective replay: errors, bands and rows of a table with known times
   CHECK(after.results[0].median_error == Approx(1));
   CHECK(after.within);
   CHECK_FALSE(replay_collectives({replayed}, {strict}).within);
-  // All rows are under a limit; the limit below 1 B applies to none.
+  // The limit applies to all rows, and the limit below 1 B to none.
   CHECK(after.rows_held == static_cast<int>(rows.size()));
   CHECK(after.rows == after.rows_held);
   const CollectiveLimit none{"*", "", Bytes(0), Bytes(1), 1.01, std::nullopt};

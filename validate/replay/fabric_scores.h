@@ -1,6 +1,6 @@
 // Accuracy of collective forecasts in which every fabric has equal weight, however many tables it
-// has. Reported per fabric and size band, and over all fabrics, these also by the interval's
-// evidence (Ground in topologies/calibration.h).
+// has. Scores are reported per fabric and size band, and over all fabrics; the latter also by
+// the evidence of the interval (Ground in topologies/calibration.h).
 //
 //   median, 90th percentile   of |forecast / measured - 1|
 //   inside                    share of rows within the 90 % interval of their forecast

@@ -115,7 +115,7 @@ TEST_CASE("figures: only those with data") {
   CHECK(names({std::nullopt, one}).size() == 3);  // one cluster is no comparison of clusters
 }
 
-TEST_CASE("figures: kinds without a look of their own share a grey one") {
+TEST_CASE("figures: kinds beyond the six looks are merged into a grey one") {
   CollectiveSummary summary = made_up_collectives();
   for (int i = 0; i < 7; ++i)
     summary.results.push_back(

@@ -22,7 +22,7 @@ struct IncastRow {
   Duration measured, forecast, without;  // `without` the queue in the description
 };
 
-// Returns whether the queue holds less than an average of one packet per flow.
+// Returns whether the queue holds, on average, less than one packet per flow.
 bool overflows(const IncastRow& row) { return row.port_queue / full_packet < row.hosts - 1; }
 bool lossless(const IncastRow& row) { return row.port_queue >= Bytes(2097152); }
 // Returns whether the row was measured after the equation had its present form.
@@ -90,9 +90,10 @@ TEST_CASE("incast: queues that hold less than a packet of each flow") {
   CHECK(factors_of(rows, overflows, &IncastRow::without).median > 2);
 }
 
-// Exchanges here wait sometimes, on few hosts more often than the equation states. Its forecast is
-// low, though less so than without the queue. The reason is unknown; jitter of the processor, which
-// lets packets of many hosts arrive together, may contribute (at 50 Mbit/s the rows agree).
+// Exchanges with these queues wait sometimes, on few hosts more often than the equation states. So
+// forecasts are too low, though less so than without the queue. The reason is unknown; jitter of
+// the processor, which lets packets of many hosts arrive together, may contribute (at 50 Mbit/s the
+// rows agree).
 TEST_CASE("incast: queues that hold more, but not everything") {
   const std::vector<IncastRow> rows = measured_rows();
   const auto between = [](const IncastRow& row) { return !overflows(row) && !lossless(row); };

@@ -1,5 +1,5 @@
-// Compares two runs of iperf3 alone with MPI over the same network: connections of 20 Mbit/s on
-// ports of 100 Mbit/s, measured by validate/emulated_ethernet/forecast-from-iperf3.
+// Compares MPI with forecasts that use only two runs of iperf3 over the same network: connections
+// of 20 Mbit/s on ports of 100 Mbit/s, measured by validate/emulated_ethernet/forecast-from-iperf3.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -35,7 +35,7 @@ TEST_CASE("iperf3 with one stream and with eight forecasts exchanges and rings o
     for (std::size_t i = 0; i < result.forecast.size(); ++i) {
       const Duration time = result.of.measured.rows[i].time;
       INFO(result.of.name << " " << time.s() << " s");
-      // Latencies, which iperf3 does not measure, are a larger part of shorter times.
+      // Skips short times, in which latencies, which iperf3 does not measure, are a larger part.
       if (time.s() < 0.25) continue;
       ++rows;
       CHECK(std::abs(error_of(result, i)) <= 0.07);

@@ -38,7 +38,7 @@ struct LayoutChoice {
   int jobs = 0, best_found = 0;
   double median_regret = 0, worst_regret = 0;
   double median_correlation = 0;  // rank correlation, over jobs of three layouts or more
-  int ranked = 0;                 // number of these jobs
+  int ranked = 0;                 // number of jobs with three layouts or more
 };
 LayoutChoice choice_of(const std::vector<LayoutJob>& jobs);
 double regret_of(const LayoutJob& job);

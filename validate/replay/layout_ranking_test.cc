@@ -16,9 +16,9 @@ namespace {
 TEST_CASE("layout ranking: correlation of ranks") {
   CHECK(*rank_correlation({1, 2, 3, 4}, {10, 20, 30, 40}) == Approx(1));
   CHECK(*rank_correlation({1, 2, 3, 4}, {4, 3, 2, 1}) == Approx(-1));
-  // 1 - 6 sum d^2 / (n (n^2 - 1)) with d = 1, 1, 0
+  // Spearman's formula 1 - 6 sum d^2 / (n (n^2 - 1)) with the differences of ranks d = 1, 1, 0.
   CHECK(*rank_correlation({1, 2, 3}, {2, 1, 3}) == Approx(0.5));
-  // Ties share 0.5: ranks 0.5 0.5 2 against 0 1 2 give 1.5 / sqrt(1.5 * 2)
+  // The two tied values have rank 0.5 each: ranks 0.5, 0.5, 2 and 0, 1, 2 give 1.5 / sqrt(1.5 * 2).
   CHECK(*rank_correlation({5, 5, 7}, {1, 2, 3}) == Approx(1.5 / std::sqrt(3.0)));
   CHECK_FALSE(rank_correlation({1, 1}, {1, 2}).has_value());
   CHECK_FALSE(rank_correlation({}, {}).has_value());
@@ -39,7 +39,8 @@ TEST_CASE("layout ranking: the regret of a choice is the loss by the chosen layo
   CHECK(choice.median_correlation == Approx(0.75));  // 0.5 and 1
 }
 
-// The answer is the same for any number. This long test runs alone at the end of all tests.
+// The results are the same for any number of threads. This test is long, so it runs after all
+// others and by itself.
 constexpr int threads = 2;
 
 // Counts the jobs of some sources, and those for which a search of ten finds the fastest measured
@@ -139,15 +140,15 @@ TEST_CASE("layout ranking: published splits are among the best") {
   CHECK(close >= 0.8 * rows);
 }
 
-TEST_CASE("layout ranking: for fine-tunings with adapters as many are found") {
+TEST_CASE("layout ranking: the published best is among ten found for fine-tunings with adapters") {
   const Survey found = survey({"mlperf_llama"}, true, 1);
   CHECK(found.jobs >= 20);
   CHECK(found.found >= 0.8 * found.jobs);
   WARN(fmt::format("{} of {} jobs with adapters", found.found, found.jobs));
 }
 
-// Returns the largest difference between two measured speeds whose order the forecast has reversed,
-// as a share.
+// Returns the largest relative difference between two measured speeds whose order is reversed in
+// the forecast.
 double widest_wrong_pair(const LayoutJob& job) {
   double widest = 0;
   for (std::size_t i = 0; i < job.measured.size(); ++i)

@@ -12,7 +12,7 @@
 namespace lambcast {
 namespace {
 
-// Limit of the difference between a median and 1 up to which they count as equal.
+// A median of measured / forecast within this distance of 1 is reported as equal.
 constexpr double about_equal = 0.05;
 
 // Returns the fingerprints of all rows that a description was fitted to.
@@ -32,7 +32,7 @@ std::set<std::string> rows_fitted_to(const std::string& cluster) {
   return all;
 }
 
-// Describes the median of measured / forecast.
+// Formats a sentence with the median of measured / forecast.
 std::string comparison_text(const CollectiveResult& result) {
   std::vector<double> ratios;
   for (std::size_t row = 0; row < result.forecast.size(); ++row)

@@ -25,7 +25,7 @@ TEST_CASE("log replay: a log that is 9 times too slow is reported, and no limit 
   const CollectiveSummary summary = replay_of_multiple(9);
   const std::string text = log_replay_table(summary);
   CHECK_THAT(text, Contains("takes 9 times what this description forecasts"));
-  // measured / forecast - 1 = 8 in each row.
+  // In each row forecast / measured - 1 = 1/9 - 1.
   CHECK_THAT(text, Contains("-88.9%") && Contains("outside") && Contains("unseen"));
   CHECK_THAT(collective_replay_table(summary),
              Contains("no limit applies") && !Contains("within limits"));

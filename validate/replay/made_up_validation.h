@@ -63,9 +63,9 @@ inline CollectiveResult made_up_table(const std::string& name, const std::string
   return result;
 }
 
-// Returns two fitted rows that are 12.5 % too slow below 64 KiB, and two unseen rows that are 25 %
-// too fast above 4 MiB. Limits apply only to the fitted table; NCCL's own model covers it with a
-// median of 50 %.
+// Returns two fitted rows below 64 KiB, whose forecasts are 12.5 % too slow, and two unseen rows
+// above 4 MiB, whose forecasts are 25 % too fast. The limit applies only to the fitted table, on
+// which NCCL's own model has a median error of 50 %.
 inline CollectiveSummary made_up_collectives() {
   CollectiveSummary summary;
   summary.results = {

@@ -22,7 +22,7 @@ double measured_number(std::string_view text, const Where& where) {
   return value;
 }
 
-// Takes "41%" or the share 0.41.
+// Parses "41%" or the share 0.41 as a percentage.
 double per_cent(std::string_view text, const Where& where) {
   const bool is_share = !text.ends_with('%');
   const double number = measured_number(is_share ? text : text.substr(0, text.size() - 1), where);

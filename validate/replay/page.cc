@@ -135,7 +135,7 @@ std::string sources_section(const SourceSummary& sources) {
                  rows);
 }
 
-// Returns the medians of the bands; blank if a table has no row in it.
+// Returns a cell for each size band with its median, empty if the band has no row.
 std::vector<std::string> band_cells(const std::vector<validate::BandError>& bands) {
   std::vector<std::string> cells;
   for (const std::string_view name : band_names) {

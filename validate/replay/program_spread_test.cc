@@ -21,8 +21,8 @@
 namespace lambcast {
 namespace {
 
-// Returns by source the squares of log(measured / forecast) of steps under a layout, minus the
-// variance of their GPU's generation.
+// Returns, by source, the squares of log(measured / forecast) of unseen steps with a parallel
+// layout, minus the variance of the kernels of their GPU.
 std::map<std::string, std::vector<double>> excess_squares(const SourceSummary& summary) {
   std::map<std::string, std::vector<double>> excess;
   Catalog catalog(std::make_shared<DescriptionTexts>());
@@ -51,7 +51,8 @@ double spread_of(const std::map<std::string, std::vector<double>>& excess,
   return std::sqrt(std::max(0.0, sum / sources));
 }
 
-TEST_CASE("program spread: published rows have this error beyond that of their kernels") {
+TEST_CASE(
+    "program spread: published rows have the error program_spread beyond that of their kernels") {
   const auto excess = excess_squares(replay_sources());
   CHECK(excess.size() == 27);
   CHECK(std::abs(spread_of(excess) - program_spread) < 0.002);
@@ -71,7 +72,7 @@ std::string stack_of(const SourceFigure& row) {
   return stack;
 }
 
-// Returns by program and machine the standard deviation of log(forecast / measured) of its runs
+// Returns, by program and machine, the standard deviation of log(forecast / measured) of its runs
 // about their mean.
 std::map<std::string, double> spreads_of_runs(const SourceSummary& summary) {
   std::map<std::string, std::vector<double>> off;
@@ -103,9 +104,10 @@ TEST_CASE("program spread: runs of one program deviate from its level by run_spr
   CHECK(std::abs(median_of(spreads) - run_spread) < 0.003);
 }
 
-// Drift of the errors of one program's runs with their number of GPUs: the slope b of log(measured
-// / forecast) on z, and its variance from run_spread. z is the expected maximum of as many normal
-// numbers as GPUs. Only programs on 32 or more GPUs that mostly compute.
+// How the errors of one program's runs drift with their number of GPUs: the slope of log(measured /
+// forecast) over z, and its variance due to run_spread. z is the expected maximum of as many normal
+// numbers as GPUs. Runs with more than 30 % exposed communication are left out, and programs with
+// fewer than three runs or on fewer than 32 GPUs.
 struct Drift {
   double slope = 0, variance = 0;
 };
@@ -145,7 +147,8 @@ std::vector<Drift> drifts(const SourceSummary& summary) {
   return found;
 }
 
-// The mean drift is consistent with zero, and drifts differ by growth_spread beyond their errors.
+// The mean drift is consistent with zero. Beyond their errors, the drifts have the standard
+// deviation growth_spread.
 TEST_CASE("program spread: steps drift with the number of GPUs by growth_spread, either way") {
   const std::vector<Drift> found = drifts(replay_sources());
   REQUIRE(found.size() > 25);
@@ -158,7 +161,7 @@ TEST_CASE("program spread: steps drift with the number of GPUs by growth_spread,
   CHECK(std::abs(std::sqrt(squares) - growth_spread) < 0.004);
 }
 
-TEST_CASE("program spread: 90 % intervals hold 90 % of the rows, and as many of most sources") {
+TEST_CASE("program spread: 90 % intervals hold 90 % of all rows, and 80 % or more of each source") {
   const SourceSummary summary = replay_sources();
   CHECK(summary.all.inside >= 0.9 * summary.all.with_interval);
   CHECK(summary.coverage >= 0.9);
@@ -169,7 +172,7 @@ TEST_CASE("program spread: 90 % intervals hold 90 % of the rows, and as many of 
   }
 }
 
-TEST_CASE("program spread: prints it", "[.][spread]") {
+TEST_CASE("program spread: prints the spreads", "[.][spread]") {
   const auto excess = excess_squares(replay_sources());
   fmt::print("{} sources: {:.4f}\n", excess.size(), spread_of(excess));
   for (const auto& [source, squares] : excess)

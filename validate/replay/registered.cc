@@ -24,7 +24,7 @@ std::set<std::string> cases_of(const csv::Table& table) {
   return cases;
 }
 
-// Returns the table with a measured step of 1 s, since runs of a user have a measured step.
+// Returns the table with a measured step of 1 s, which figures_of_runs() requires.
 csv::Table with_measured_step(csv::Table table) {
   table.header.emplace_back("step_time_s");
   for (auto& row : table.rows) row.emplace_back("1");

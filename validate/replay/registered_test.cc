@@ -18,7 +18,7 @@ const std::string questions =
     "small,bert-large,dgx-a100-80g,8,lamb,512,32\n"
     "large,bert-large,dgx-a100-80g,16,lamb,512,32\n";
 
-TEST_CASE("registered: the recorded forecast is compared, not one of today") {
+TEST_CASE("registered: the recorded forecast is compared, not one of the current program") {
   const std::string file = register_forecasts(questions, "questions.csv", "registered today");
   const csv::Table table = csv::parse(file, "registered.csv");
   REQUIRE(table.comments.size() == 2);
@@ -27,7 +27,7 @@ TEST_CASE("registered: the recorded forecast is compared, not one of today") {
   const double step = table.number(0, "step_time_s");
   CHECK(table.number(0, "low_s") < step);
   CHECK(step < table.number(0, "high_s"));
-  // A file with numbers that the current program would not forecast.
+  // This file has numbers that the current program would not forecast.
   const std::string old =
       "# registered long ago\ncase,model,step_time_s,low_s,high_s\nsmall,bert-large,2,1.5,3\n"
       "large,bert-large,4,3,5\nlarger,bert-large,8,7,9\n";

@@ -61,7 +61,7 @@ std::optional<double> median_error_of(const ReplaySummary& summary, bool fitted)
 
 bool inside_interval(const ReplayResult& result);
 Coverage coverage_of(const ReplaySummary& summary, bool fitted);
-// Returns the median of sqrt(high / low) - 1, the distance of the interval ends.
+// Returns the median over the cases of sqrt(high / low) - 1, the half width of an interval.
 double median_interval(const ReplaySummary& summary);
 
 std::string replay_table(const ReplaySummary& summary);

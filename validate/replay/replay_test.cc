@@ -68,7 +68,7 @@ TEST_CASE("replay: at most three rows of a table and cluster set its parameters"
   }
 }
 
-TEST_CASE("replay: a wrong figure raises the alarm") {
+TEST_CASE("replay: a wrong figure exceeds its limit") {
   std::vector<ReplayCase> cases = published_cases();
   cases.push_back(canary_case());
   const ReplaySummary summary = replay(cases);

@@ -22,7 +22,8 @@
 
 namespace lambcast {
 
-// Values of the names in an expression. Both throw Error for an unknown name.
+// The values of the names and lists in an expression. Both functions throw Error for an unknown
+// name.
 struct RowScope {
   std::function<std::string(const std::string& name)> value;
   std::function<std::string(const std::string& list, const std::string& word)> listed;
@@ -37,7 +38,7 @@ class RowExpression {
   // a number is needed, a word missing in a list, a division by zero.
   std::string evaluate(const RowScope& scope) const;
   double number(const RowScope& scope) const;
-  bool holds(const RowScope& scope) const;  // "true", or refuses what is neither true nor false
+  bool holds(const RowScope& scope) const;  // whether the value is "true"; "false" or Error else
 
   // Collects every name and every list of the expression.
   void collect(std::set<std::string>& names, std::set<std::string>& lists) const;
@@ -49,7 +50,7 @@ class RowExpression {
 };
 
 // Text with expressions in braces: "llama3-{size}", "{gpus}", "paper-eth40-v100". A doubled brace
-// stands for the brace itself.
+// is printed as one brace.
 class RowTemplate {
  public:
   static RowTemplate parse(std::string_view text, const Where& where);

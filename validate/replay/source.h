@@ -63,10 +63,10 @@ struct SourceFigure {
   std::string source;
   int row = 0;  // data rows, from 1
   std::string name;
-  std::string machine;  // empty: the same for all rows
+  std::string machine;  // state of the machine; empty if it is the same for all rows
   Quantity quantity = Quantity::step_time_s;
   double measured = 0;
-  double standard_error = 0;  // of the logarithm of what was measured, where steps were logged
+  double standard_error = 0;  // of the logarithm of the measured value; 0 unless steps were logged
   WhatIf what_if;
   // Descriptions that the row names and that are not files, by "model NAME" (DescriptionTexts).
   std::map<std::string, std::string> texts;
@@ -74,9 +74,9 @@ struct SourceFigure {
   double flops_per_sample = 0;  // 0: as given by `count`
   FlopsCount count = FlopsCount::model;
   double peak_tflops = 0, samples = 0, steps = 0, pauses_s = 0;
-  std::vector<std::string> parts, without;  // parts of memory; without `parts`: all of it
+  std::vector<std::string> parts, without;  // parts of memory that count (empty: all) or do not
   bool fitted = false;
-  std::string refused;  // why it cannot be forecast; else empty
+  std::string refused;  // reason why there is no forecast; else empty
 };
 
 struct ErrorLimit {
@@ -138,7 +138,8 @@ class Source {
 // Parses a table in which all lines that start with '#' are comments.
 csv::Table parse_rows(std::string_view text, const std::string& name);
 
-// The shipped sources; a mapping by name or path; the rows of a source, empty if none ship.
+// Return the names of the shipped sources, the mapping of a source (a name or path), and its rows
+// (empty if none ship).
 std::vector<std::string> source_names();
 Source load_source(const std::string& name);
 std::string_view source_rows(const std::string& name);

@@ -128,7 +128,8 @@ void forecast_figure(SourceResult& result, const std::optional<ProgramPrior>& pr
   TrainingPlan training = resolve(result.of.what_if, catalog).training;
   if (prior) training.prior = *prior;
   if (is_of_layer(result.of.quantity)) return forecast_layer(result, training, costs);
-  // If ranks exchange every H steps, a run consists of rounds of H steps.
+  // Forecasts whole rounds if ranks exchange every H steps: a run then consists of rounds of H
+  // steps.
   const std::int64_t round = steps_per_exchange(training.exchange);
   if (round > 1) training.steps = round;
   const Forecast run = forecast(training, costs);

@@ -90,8 +90,8 @@ TEST_CASE("source replay: median and 90th percentile of |error|") {
   CHECK(score.p90 == Approx(0.09));
   CHECK(score.with_interval == 2);
   CHECK(score.inside == 1);
-  // The score is log 4 for the first; for the second, log 2 for its width plus twenty times log 2
-  // for the distance above it.
+  // The score of the first result is log 4. That of the second is log 2 for its width plus twenty
+  // times log 2 for the distance above it.
   CHECK(score.interval_score == Approx((2 + 21) * std::log(2.0) / 2));
 }
 
@@ -108,7 +108,7 @@ TEST_CASE("source replay: the sources that ship are within their limits") {
   }
 }
 
-// The limit of NeMo's table also covers T5 and BERT, whose layouts it does not give.
+// NeMo's table has a wider limit, since it also has rows of T5 and BERT without layouts.
 TEST_CASE("source replay: NeMo's GPT rows, whose layouts are given, have a closer limit") {
   std::vector<SourceResult> given;
   for (const SourceResult& result : replay_sources().results)
@@ -120,7 +120,7 @@ TEST_CASE("source replay: NeMo's GPT rows, whose layouts are given, have a close
   CHECK(score.p90 <= 0.18);
 }
 
-// Checks the coverage that memory_error (memory.h) promises.
+// Checks the coverage of 90 % that memory_error (memory.h) states, between 85 and 95 %.
 TEST_CASE("source replay: nine in ten memories lie inside, with equal weight for each source") {
   const SourceSummary summary = replay_sources();
   double inside = 0, sources = 0;
@@ -176,8 +176,8 @@ TEST_CASE("source replay: a layer's time is its share of the step's passes") {
   CHECK_THAT(without.results.front().status, Contains("only with a parallel layout"));
 }
 
-// Effects of layout changes as printed in papers and tables. Only the first uses rows that set a
-// parameter (the host's time); the others come from the mechanism alone.
+// Effects of layout changes as printed in papers and tables. Only the first section uses rows that
+// set a parameter (the host's time); the others follow from the mechanisms.
 TEST_CASE("source replay: published relations between runs") {
   SECTION("ZeRO-3 of 175B falls to a third from 384 to 1,536 GPUs at a fixed batch") {
     const auto tflops = [](const char* row) { return forecast_of_row("megatron_sc21_zero3", row); };
@@ -221,9 +221,9 @@ TEST_CASE("source replay: published relations between runs") {
   }
 }
 
-// Source: table 3 of the paper. No number was fitted to it, but the links' rate was kept with it in
-// view (topologies/presets/megascale-a100.toml).
-TEST_CASE("source replay: MegaScale's changes one after the other come out of their mechanisms") {
+// Source: table 3 of the paper. No number was fitted to it, but the rate of the links was kept
+// knowing it (topologies/presets/megascale-a100.toml).
+TEST_CASE("source replay: the gains of MegaScale's successive changes follow from the mechanisms") {
   const std::pair<const char*, double> steps[] = {
       {"0,", 47.7}, {"2,", 53.3}, {"4,", 58.0}, {"6,", 61.2}, {"8,", 65.3}};
   double last = 0;
@@ -237,8 +237,8 @@ TEST_CASE("source replay: MegaScale's changes one after the other come out of th
   }
 }
 
-// The mean step is s + a / H, so for averages every 1, 2 and 4 steps the differences are a/2 and
-// a/4.
+// With s the time of a step and a that of an average, the mean step is s + a / H. So from averages
+// every step to every 2 and every 4 steps the mean falls by a/2 and a/4.
 TEST_CASE("source replay: a run that averages every H steps is the mean of such a round") {
   const std::string rest = ",bert-large,commodity-10gbe,16,8,1,adam,1\n";
   const std::vector<SourceResult> results = replay_figures(
@@ -257,7 +257,7 @@ TEST_CASE("source replay: a run that averages every H steps is the mean of such 
   }
 }
 
-TEST_CASE("source replay: past its limit a source fails, and its line says so") {
+TEST_CASE("source replay: a source past its limit fails, and its line states that") {
   SourceSummary summary;
   SourceScore& score = summary.sources.emplace_back();
   score.source = "made_up";

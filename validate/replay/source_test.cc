@@ -106,7 +106,8 @@ TEST_CASE("source: the time of a run is that of its steps and of its pauses") {
     ++runs;
     INFO(figure.name);
     CHECK(figure.steps > 100);
-    // The start-up in a log may be shorter by the difference of a faster first interval.
+    // The start-up of a log may be slightly negative, if its first interval was faster than later
+    // ones.
     CHECK(figure.pauses_s > -4);
     CHECK(figure.pauses_s < 0.5 * figure.measured);
   }
@@ -128,7 +129,7 @@ TEST_CASE("source: an invalid row gives the reason, and the other rows stay") {
   CHECK(all[6].refused.empty());
 }
 
-TEST_CASE("source: rows of other columns are one clear error") {
+TEST_CASE("source: a table with other columns gives one clear error") {
   const Source source = Source::parse(mapping, "made_up");
   CHECK_THROWS_WITH(
       source.figures(parse_rows("model,gpus\na,8\n", "rows.csv")),
@@ -191,7 +192,7 @@ TEST_CASE("sources that ship: each reads its own rows") {
   CHECK_THROWS_WITH(load_source("mlperf_gpt"), Contains("did you mean 'mlperf_gpt3'"));
 }
 
-// A parameter of a machine depends on at most two rows of a source; the exceptions are listed here.
+// At most two rows of a source may set the parameters of a machine; the exceptions are listed here.
 TEST_CASE("source: at most two rows set a parameter of a machine") {
   struct Exception {
     std::size_t most;
@@ -220,7 +221,7 @@ TEST_CASE("source: at most two rows set a parameter of a machine") {
       CHECK(of_machine.size() <= most);
       largest = std::max(largest, of_machine.size());
     }
-    // An exception must be needed: some machine reaches its limit.
+    // An exception must be needed: some machine has as many rows as it allows.
     if (exception != exceptions.end()) CHECK(largest == most);
   }
 }

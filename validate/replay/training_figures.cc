@@ -10,7 +10,7 @@
 namespace lambcast {
 namespace {
 
-// Reference lines for the errors of training forecasts.
+// Errors at which reference lines are drawn, on both sides.
 constexpr double figure_margin = 0.10;
 
 Kinds publications(const ReplaySummary& summary) {
@@ -49,7 +49,7 @@ std::vector<const ReplayResult*> shown_cases(const ReplaySummary& summary) {
   sort_stably(cases,
               [](const auto* a, const auto* b) { return std::abs(a->error) > std::abs(b->error); });
   cases.resize(most_cases);
-  // pointers into one vector, so this is the order of the cases
+  // The pointers point into one vector, so their order is that of the cases.
   std::sort(cases.begin(), cases.end());
   return cases;
 }

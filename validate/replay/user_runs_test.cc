@@ -37,7 +37,7 @@ TEST_CASE("runs: every word of --measured is a column, with its unit") {
   CHECK(figures[0].measured == Approx(5.436));
   CHECK(figures[1].quantity == Quantity::mfu_pct);
   CHECK(figures[1].measured == Approx(41));
-  CHECK(figures[1].peak_tflops == 0);  // the device's
+  CHECK(figures[1].peak_tflops == 0);  // 0: the peak of the device
   CHECK(figures[2].measured == Approx(71));
   for (const MeasuredQuantity& of : measured_quantities()) {
     const std::string value = of.example.substr(of.name.size() + 1);
@@ -49,7 +49,9 @@ TEST_CASE("runs: every word of --measured is a column, with its unit") {
   CHECK_THROWS_WITH(runs("model,step_time\ngpt2,5436\n"), Contains("runs.csv:2: step_time"));
 }
 
-TEST_CASE("runs: what is no column, no number or no measurement is refused at its place") {
+TEST_CASE(
+    "runs: a wrong column, text for a number, and a missing measurement are refused at their "
+    "place") {
   CHECK_THROWS_WITH(runs("model,gpu,step_time_s\ngpt2,8,1\n"),
                     Contains("runs.csv: gpu: unknown column 'gpu', did you mean 'gpus'"));
   CHECK_THROWS_WITH(runs("model,gpus\ngpt2,8\n"), Contains("has no measured column"));

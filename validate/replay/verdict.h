@@ -20,7 +20,7 @@ struct Validation {
 
 bool within(const Validation& validation);
 
-// Results of NCCL's own model on the tables that it covers.
+// Comparison of the forecast with NCCL's own model, on the tables that both cover.
 struct OwnModelScore {
   int tables = 0, fitted = 0;  // tables, and those that a cluster was fitted to
   int better = 0;              // tables for which the forecast has the smaller median

@@ -69,7 +69,7 @@ TEST_CASE("verdict: a log without a limit states that there was none") {
   CHECK_THAT(words(validation), !Contains("Training"));
 }
 
-TEST_CASE("errors over all tables: by role and band, a role of its own only beside the other") {
+TEST_CASE("errors over all tables: by role and band; a single role has no line of its own") {
   const std::vector<RoleErrors> roles = errors_by_role(made_up_collectives());
   REQUIRE(roles.size() == 3);
   CHECK(roles[0].role.empty());

@@ -44,7 +44,7 @@ TEST_CASE("gpu spread: the standard deviation over GPUs of their products' times
   CHECK(spread->slowest_off == Approx(0.03));
 }
 
-TEST_CASE("gpu spread: GPUs of two kinds have none, and neither has a missing folder") {
+TEST_CASE("gpu spread: GPUs of two kinds and a missing folder have no spread") {
   const TemporaryFolder folder;
   CHECK_FALSE(gpu_spread_of(folder.path() / "none"));
   write_profile(folder, 0, 1);

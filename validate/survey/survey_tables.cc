@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using validate::Measurement;
 
-// A forecast needs no time of a row, but the replay divides by it, so it is one.
+// A planned row has no measured time. The replay divides by it, so it is set to 1 s.
 const Duration no_time = Duration::seconds(1);
 
 int whole(const csv::Reader& reader, std::size_t column) {
@@ -39,7 +39,8 @@ std::vector<CollectiveResult> replayed(const std::string& cluster,
   return replay_collectives(cases, {}).results;
 }
 
-// Returns whether a table has more than its header: it may have been begun when the launch ended.
+// Returns whether a table has a row. A table that was begun when the launch ended may have only its
+// header.
 bool has_row(std::string_view text) {
   bool line_begins = true;
   for (const char c : text) {

@@ -56,7 +56,7 @@ TEST_CASE("survey: a plan is forecast before, tables are compared after") {
   // 1,048,576 bytes in 1,000 us are 1.048576 GB/s, for two ranks also as busbw.
   std::ofstream(folder.path() / "tables" / "all_reduce-n2.csv")
       << header << "1048576,1000,1.048576,1.048576\n";
-  // a table with only its header
+  // This table has only its header.
   std::ofstream(folder.path() / "tables" / "all_gather-n2.csv") << header;
   const std::vector<validate::Measurement> measured = surveyed_tables(folder.path());
   REQUIRE(measured.size() == 1);
