@@ -99,13 +99,14 @@ TEST_CASE("exchange choice: a framework's libraries choose the form, unless it i
 }
 
 TEST_CASE("exchange choice: a composed exchange is checked part by part") {
-  // 64 GPUs, 4 per node: 16 sites.
+  // The cluster has 64 GPUs, 4 per node, so `sites` are 16 nodes.
   const Exchange composed =
       resolved(exchanging("int4+ef / two-level / every 30 / sites")).training.exchange;
   CHECK(name_of(composed) == "int4:owed / two-level / every 30 / sites:4");
   CHECK(resolved(exchanging("fp32 / every 30 / nodes")).training.exchange ==
         resolved(exchanging("local:30:4")).training.exchange);
-  // Hooks of the backward pass cannot access the weights.
+  // This exchange of weights is not overlapped, since hooks of the backward pass cannot access
+  // them.
   CHECK(name_of(
             resolved(exchanging("int8 / every 8", {{"framework", "pytorch"}})).training.exchange) ==
         "int8 / every 8");
@@ -214,7 +215,7 @@ TEST_CASE("exchange choice: fp32 gradients can be sent in 16 bits, 16-bit ones a
   CHECK(resolved(single("fp16", {{"framework", "pytorch"}})).training.exchange.is_overlapped());
   CHECK_THAT(refusal(exchanging("fp16")), Contains("gradients go in 16 bits already"));
   CHECK_THAT(refusal(single("bf16", {{"zero_stage", "2"}})), Contains("communication_data_type"));
-  // Weights are sent in fp32 every H steps, at any precision.
+  // Weights are sent in fp32 every H steps at any precision, so bf16 has an effect.
   CHECK(refusal(exchanging("bf16 / every 30 / nodes")).empty());
   // fp32_gradients=false is refused for fp32 weights; the error names the exchange to use instead.
   for (const char* framework : {"deepspeed", "pytorch", "torchtitan"})

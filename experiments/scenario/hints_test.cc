@@ -42,7 +42,7 @@ TEST_CASE("hints: common mistakes are refused with a correction") {
   CHECK(hint_for_count("0.5", false).empty());
 }
 
-TEST_CASE("hints: PyTorch's own sharding is named by the framework that is forecast") {
+TEST_CASE("hints: PyTorch with ZeRO stage 3 is refused, and the error names torchtitan") {
   CHECK_THAT(refusal(with({{"optimizer", "lamb"}, {"framework", "pytorch"}, {"zero_stage", "3"}})),
              Contains("--framework torchtitan"));
 }

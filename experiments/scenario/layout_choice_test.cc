@@ -14,7 +14,7 @@ namespace {
 using Catch::Contains;
 using Catch::Equals;
 
-// A question on bert-large, with 24 blocks and 16 heads, on A100s.
+// Returns a run of bert-large, which has 24 blocks and 16 heads, on A100s.
 WhatIf layout(const WhatIf& changes = {}) {
   WhatIf what_if = with(changes, without({"freeze_step"}));
   what_if.insert_or_assign("cluster", "dgx-a100-80g");
@@ -122,8 +122,8 @@ TEST_CASE("layout choice: a schedule must fit each batch of a ramp") {
 }
 
 TEST_CASE(
-    "layout choice: ZeRO stage 3 shards weights over all that hold the same, or as many as "
-    "set") {
+    "layout choice: ZeRO stage 3 shards weights over all data-parallel ranks, or over "
+    "shard_ranks") {
   const TrainingPlan all = resolved(layout({{"zero_stage", "3"}})).training;
   CHECK(all.parallelism->shard_ranks == 64);
   CHECK(resolved(layout({{"zero_stage", "3"}, {"shard_ranks", "8"}}))
@@ -152,7 +152,7 @@ TEST_CASE("layout choice: fp32 weights have no master copies, and their gradient
   }
 }
 
-TEST_CASE("layout choice: an optimizer on the host is DeepSpeed's Adam with ZeRO") {
+TEST_CASE("layout choice: only DeepSpeed's Adam with ZeRO runs on the host") {
   const auto on_host = [](WhatIf changes) {
     changes.try_emplace("offload_optimizer", "cpu");
     return layout(changes);
@@ -195,7 +195,7 @@ TEST_CASE("layout choice: ranks that share optimizer states may sum all gradient
 TEST_CASE(
     "layout choice: DeepSpeed's buckets and overlap follow from its ZeRO stage in a layout too") {
   const auto training = [](const WhatIf& changes) {
-    // Training uses every layer of GPT-2; BERT has an unused pooler.
+    // The model is GPT-2, since training uses all of its layers; BERT has an unused pooler.
     WhatIf what_if{{"model", "gpt2"},     {"cluster", "dgx-a100-80g"},
                    {"gpus", "16"},        {"optimizer", "adam"},
                    {"precision", "fp16"}, {"zero_stage", "1"},
@@ -288,7 +288,7 @@ TEST_CASE("layout choice: 1-bit LAMB on shards reports that it uses trust ratios
 // Source: Narayanan et al. 2021, table 2. ZeRO-3 of 175B falls from 144 to 44 TFLOP/s per GPU
 // between 384 and 1,536 GPUs at the same batch, since a smaller micro batch computes less per
 // gathered weight.
-TEST_CASE("layout choice: sharded weights lose if micro batches get small") {
+TEST_CASE("layout choice: with sharded weights, small micro batches are slow") {
   const auto tflops = [](const char* gpus, const char* micro) {
     CollectiveCosts costs;
     return forecast(resolved({{"model", "gpt3-175b"},
@@ -310,7 +310,7 @@ TEST_CASE("layout choice: sharded weights lose if micro batches get small") {
   CHECK(tflops("384", "4") > 1.8 * tflops("1536", "1"));
 }
 
-TEST_CASE("layout choice: a key that its layout does not read is reported without effect") {
+TEST_CASE("layout choice: a key that its layout does not use is reported as without effect") {
   const auto unread = [](const WhatIf& changes) {
     std::vector<std::string> keys;
     for (const Finding& finding : resolved(layout(changes)).findings)
@@ -366,7 +366,7 @@ TEST_CASE("layout choice: a key that its layout does not read is reported withou
   CHECK(unread({{"tensor_overlap", "none"}}).empty());
 }
 
-TEST_CASE("layout choice: adapters are chosen by rank, and layouts follow") {
+TEST_CASE("layout choice: lora_rank adds adapters and selects a layout") {
   const TrainingPlan plain = resolved(layout({{"tp", "2"}})).training;
   const Scenario scenario = resolved(layout({{"lora_rank", "8"}}));
   const TrainingPlan& training = scenario.training;

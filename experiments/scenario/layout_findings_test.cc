@@ -14,7 +14,7 @@ namespace {
 
 using Catch::Contains;
 
-// A question on GPT-2 on the GPUs of one node.
+// Returns a run of GPT-2 on the 8 GPUs of one node.
 WhatIf on(const char* cluster, const WhatIf& changes) {
   return with(changes, {{"model", "gpt2"},
                         {"cluster", cluster},
@@ -60,7 +60,7 @@ TEST_CASE("layout findings: sequence parallelism with DeepSpeed gets a warning")
   CHECK(said("sequence-of-framework", on("dgx-a100-80g", {{"tp", "2"}})).empty());
 }
 
-TEST_CASE("layout findings: passes of stages that share NICs are named if the models differ") {
+TEST_CASE("layout findings: stages that share NICs are reported if their passes use the network") {
   const auto asked = [](const char* stage, const char* order) {
     return WhatIf{{"model", "gpt2-xl"},
                   {"cluster", "azure-ndv2"},
@@ -90,7 +90,7 @@ TEST_CASE("layout findings: a prefetch bucket smaller than a matrix counts as wh
                                elements));
     return on("dgx-a100-80g", {{"config", path}});
   };
-  // 12 h^2 + 13 h with h = 768, in four matrices.
+  // A block has 12 h^2 + 13 h parameters in four matrices, with h = 768: 1,771,968 in each.
   CHECK_THAT(said("prefetch-below-matrix", with_bucket("1e5")),
              Contains("counts as 1771968: the 4 matrices"));
   CHECK(said("prefetch-below-matrix", with_bucket("2e6")).empty());

@@ -1,4 +1,4 @@
-// Tests keys and file settings of single optimizers, from the question to the forecast.
+// Tests keys and file settings of single optimizers, from the what-if to the forecast.
 #include <algorithm>
 #include <utility>
 

@@ -14,7 +14,7 @@ using Catch::Contains;
 using Catch::EndsWith;
 using Catch::Equals;
 
-// A question on BERT-Large on DGX A100s.
+// Returns a run of BERT-Large on DGX A100s with a plugin of Colossal-AI.
 WhatIf with_plugin(const char* optimizer, const char* plugin, const WhatIf& more = {}) {
   WhatIf what_if{{"model", "bert-large"},  {"cluster", "dgx-a100-80g"}, {"gpus", "16"},
                  {"micro_batch", "1"},     {"grad_accum", "4"},         {"steps", "1000"},
@@ -98,8 +98,9 @@ TEST_CASE("plugin: every cell of Colossal-AI's table runs, warns or is refused i
   CHECK(walked.size() == 5 * plugin_names().size());
 }
 
-// LowLevelZero's shards are not matrices, so GaLore cannot project them.
-TEST_CASE("plugin: an optimizer offered in place of a refused one runs") {
+// low_level_zero is not offered for GaLore: its shards are not matrices, so GaLore cannot project
+// them.
+TEST_CASE("plugin: an error offers the plugins that run the optimizer") {
   CHECK_THAT(refusal(with_plugin("galore_adamw8bit", "gemini")),
              EndsWith("allowed: hybrid_parallel, torch_ddp)"));
   CHECK_THAT(refusal(with_plugin("came", "gemini")),
@@ -161,7 +162,7 @@ TEST_CASE("plugin: only LowLevelZero sums column means over the ranks that share
                  2 * column_sums("adafactor", "low_level_zero")) <= 1);
 }
 
-TEST_CASE("plugin: sets its framework and stage, and runs only its own optimizers") {
+TEST_CASE("plugin: a plugin sets its framework and stage, and refuses those of others") {
   const TrainingPlan zero = resolved(with_plugin("distributed_lamb", "low_level_zero")).training;
   CHECK(zero.parallelism->framework.name == FrameworkName::colossalai);
   CHECK(zero.recipe.zero.stage == 1);

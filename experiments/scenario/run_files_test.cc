@@ -162,8 +162,8 @@ TEST_CASE("run files: a topology of another program fills keys of the cluster") 
   findings.clear();
   CHECK(filled(what_if, findings)["cluster.fabric.nodes_per_leaf"] == "4");
   CHECK_THAT(findings[0].message, !Contains("nodes_per_leaf"));
-  // The job has three hosts on each leaf, or all on one leaf. A host on no leaf is named in the
-  // error.
+  // `hosts` gives the job three hosts on each of two leaves, or all hosts on one leaf. The error
+  // names a host that is on no leaf.
   what_if.erase("cluster.fabric.nodes_per_leaf");
   const auto of_hosts = [&](const char* hosts) {
     what_if["hosts"] = hosts;

@@ -111,8 +111,8 @@ TEST_CASE("scenario: a batch left to the Trainer of Hugging Face must be given a
 }
 
 TEST_CASE("scenario: a ramp of the batch gives steps from samples, and ranks divide each batch") {
-  // 64 GPUs x 16 samples are 1,024 at once. The ramp has 8 steps of 16,384, 4 of 32,768 and 3 of
-  // 49,152.
+  // 64 GPUs with 16 samples each process 1,024 at once. The ramp has 8 steps of 16,384 samples, 4
+  // of 32,768 and 3 of 49,152.
   const WhatIf ramp{{"rampup_batch_size", "16384:16384:393216"}, {"samples", "1064960"}};
   const Scenario ramped = resolved(without({"steps"}, ramp));
   CHECK(ramped.training.steps == 8 + 4 + 3 + 10);

@@ -427,7 +427,7 @@ TEST_CASE("scenario: a stack of NVIDIA's code runs its own kernels for the plain
         Kernels::deepspeed);
 }
 
-TEST_CASE("scenario: endless runs are refused before they begin") {
+TEST_CASE("scenario: runs too large to simulate are refused before they begin") {
   // --symmetry off simulates every micro batch of every block.
   CollectiveCosts costs;
   const Scenario scenario = resolved(

@@ -140,7 +140,7 @@ TEST_CASE("unread keys: cluster keys that a run does not read are reported, and 
   }
 }
 
-TEST_CASE("unread keys: the key for the scores of attention is unread if a kernel is chosen") {
+TEST_CASE("unread keys: model.flash_attention is unread if a kernel of attention is chosen") {
   for (const auto& [cluster, is_unread] :
        {std::pair{"hgx-h100-ndr", true}, {"dgx-a100-80g", false}}) {
     const WhatIf run{{"optimizer", "lamb"}, {"cluster", cluster}};

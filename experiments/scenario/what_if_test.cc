@@ -13,7 +13,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// Returns a layout with all features that keys can change.
+// Returns a run that uses the key.
 WhatIf base_for(std::string_view key) {
   WhatIf what_if{{"model", "mixtral-8x7b"},
                  {"cluster", "hgx-h100-ndr"},

@@ -19,7 +19,7 @@ WhatIf whole_model(const WhatIf& changes) {
                         {"steps", "10"}});
 }
 
-TEST_CASE("whole model: a layout that divides nothing under DeepSpeed is no layout") {
+TEST_CASE("whole model: DeepSpeed without a divided model has no layout") {
   const auto of = [](const WhatIf& changes) { return resolved(whole_model(changes)).training; };
   for (const WhatIf& usual : {WhatIf{{"recompute", "none"}}, {{"fusion", "fused"}}}) {
     CHECK_FALSE(of(usual).parallelism.has_value());
@@ -59,7 +59,7 @@ TEST_CASE("whole model: recomputing blocks takes longer and needs less memory") 
       }
 }
 
-TEST_CASE("whole model: experts routed without one-hot tensors are not warned about these") {
+TEST_CASE("whole model: experts routed without one-hot tensors get no warning about them") {
   const WhatIf asked = whole_model({{"model", "switch-base-64"}, {"micro_batch", "64"}});
   CHECK(find_one_hot_dispatch(resolved(asked).training));
   CHECK_FALSE(
