@@ -112,7 +112,7 @@ TEST_CASE("answer: a sweep without compression has its own three numbers and no 
   CHECK(answer.ranges.size() == 1);
 }
 
-TEST_CASE("answer: results without a row that ran, or without rows, say so in one sentence") {
+TEST_CASE("answer: results without a row that ran, or without rows, give one sentence") {
   CHECK(answer_of_text(synthetic_header()).headline == "There are no points.");
   const Answer answer =
       answer_of_text(synthetic_header() + synthetic_rows({.clusters = {{"box", 4, 10}},

@@ -113,7 +113,7 @@ TEST_CASE("the contest names which candidate wins in which places, and by how mu
   CHECK(contest.clusters[0].next->optimizer == "onebit_adam");
 }
 
-TEST_CASE("if no candidate beats the plain run the contest says so") {
+TEST_CASE("if no candidate beats the baseline run, the contest states that") {
   std::string text = header() + row("fp8", 10, 8, 0.9) + row("int8", 10, 8, 0.8);
   CHECK(headline_of(contest_of(results_of(text).points)) ==
         "None of 2 ways of sending less beats the plain run in the one place.");

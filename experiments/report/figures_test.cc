@@ -239,7 +239,7 @@ TEST_CASE("a plain run without a row is not in the legend of the freeze figure")
   CHECK_FALSE(contains(figure.caption, "dashed"));
 }
 
-TEST_CASE("among rows with the same coordinates the fastest is drawn, and the caption says so") {
+TEST_CASE("the fastest of rows with the same coordinates is drawn, and the caption states that") {
   Point other = packed(16, 170);
   other.micro_batch = 8;
   const Figure figure =
@@ -249,7 +249,7 @@ TEST_CASE("among rows with the same coordinates the fastest is drawn, and the ca
                  "of rows with the same coordinates the fastest (they differ in micro_batch)"));
 }
 
-TEST_CASE("if no global batch spans GPU counts, the micro batch does: weak scaling") {
+TEST_CASE("if no global batch has several GPU counts, the micro batch is fixed: weak scaling") {
   std::vector<Point> points = {plain(8, 80), plain(16, 150)};
   points[1].global_batch = 8192;
   const Figure figure = throughput_figure(points);
@@ -266,7 +266,7 @@ TEST_CASE("speed-up against batch takes the largest GPU count with two batches")
   CHECK(contains(figure.script, "set arrow 1 from graph 0,first 1 to graph 1,first 1"));
 }
 
-TEST_CASE("run time against freeze share has one line per backend and the plain level") {
+TEST_CASE("run time against freeze share has one line per backend and the level of the baseline") {
   // 1000 steps x 4096 samples at 1000, 800, 500 and 400 samples/s take 4096, 5120, 8192 and 10240
   // s.
   std::vector<Point> points = {plain(8, 400), packed(8, 1000, 0), packed(8, 500, 500),
@@ -363,7 +363,7 @@ TEST_CASE("parts that overlap in time are named in the caption") {
 
 TEST_CASE("evenly chosen GPU counts become bars if there are many") {
   std::vector<Point> points;
-  for (double gpus = 1; gpus <= 1024; gpus *= 2) {  // 11 counts, of which every second one is drawn
+  for (double gpus = 1; gpus <= 1024; gpus *= 2) {  // 11 counts; every second one is drawn
     Point p = packed(gpus, 10 * gpus);
     p.kinds = {{{StepKind::warmup, 100, {100}}}};
     points.push_back(p);
@@ -439,7 +439,7 @@ TEST_CASE("round axis values are above zero") {
   CHECK(round_places(1, 10) == std::vector<double>{1, 2, 5, 10});
 }
 
-TEST_CASE("tick marks thin out on a logarithmic axis") {
+TEST_CASE("a logarithmic axis has at most the given number of tick marks") {
   CHECK(log_ticks({8, 16, 32}, 8) == "('8' 8, '16' 16, '32' 32)");
   // 8 to 256 are five doublings; with at most two marks, every third value is kept.
   CHECK(log_ticks({8, 16, 32, 64, 128, 256}, 2) == "('8' 8, '64' 64)");

@@ -118,7 +118,7 @@ TEST_CASE("listing: settings beyond the limit share one column") {
   CHECK(name_at(column(rows, "settings"), 99) == "k99=99");
 }
 
-TEST_CASE("listing: no name ends its script element") {
+TEST_CASE("listing: a name with </script> does not end the script element") {
   const Listing listing = listing_of("model\n</script><script>alert(1)\n");
   std::string text;
   listing.append_json(text);

@@ -141,7 +141,7 @@ TEST_CASE("without gnuplot the page and the sources of the figures are still wri
   CHECK(contains(page, "class=numbers"));
 }
 
-TEST_CASE("gnuplot failing costs the picture, not the report, and its message is shown") {
+TEST_CASE("if gnuplot fails for a picture, the report is complete and the message is shown") {
   const ResultsFolder folder("failing", small_results());
   // One picture fails half-way, with an escape byte in the message.
   const FakeGnuplot fake(folder.path,
@@ -157,7 +157,7 @@ TEST_CASE("gnuplot failing costs the picture, not the report, and its message is
   CHECK(contains(file_text(paths.page), "<span class=file>efficiency.svg, "));
 }
 
-TEST_CASE("a gnuplot that hangs is given up, once") {
+TEST_CASE("a gnuplot that hangs is stopped, and not started again") {
   const ResultsFolder folder("hanging", small_results());
   const FakeGnuplot fake(folder.path, "trap '' TERM INT; echo >>../tried; exec sleep 60");
   const auto start = std::chrono::steady_clock::now();

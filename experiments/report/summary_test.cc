@@ -115,7 +115,7 @@ TEST_CASE("break-even outside the scan is reported as such") {
   CHECK(contains(words(summary_of(points)), "so no break-even bandwidth"));
 }
 
-TEST_CASE("no break-even is read off a flat line") {
+TEST_CASE("a flat line has no break-even") {
   const std::vector<Point> points = {compared(1, 8, 1.0002), compared(100, 8, 0.9998)};
   const Summary summary = summary_of(points);
   CHECK(summary.crossings.empty());
@@ -163,7 +163,7 @@ TEST_CASE("a scan with one certain bandwidth in ten does not pay at every one") 
   CHECK_FALSE(contains(text, "every bandwidth"));
 }
 
-TEST_CASE("break-even is found in a scan at one GPU count, the largest that has one") {
+TEST_CASE("break-even is found in a scan at the largest GPU count that has several bandwidths") {
   // The speed-up falls from 4 at 1 Gbit/s to 1/4 at 100 Gbit/s, so it is 1 at 10 Gbit/s.
   std::vector<Point> points = {compared(1, 8, 4), compared(100, 8, 0.25)};
   CHECK(contains(words(summary_of(points)), "pays below 10 Gbit/s on box (8 GPUs)"));
