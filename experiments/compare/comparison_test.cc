@@ -17,7 +17,7 @@ WhatIf compared() {
           {"global_batch", "4096"}, {"steps", "1000"}, {"micro_batch", "16"}};
 }
 
-// Returns the question without an optimizer, for comparisons that list optimizers.
+// Returns a what-if without an optimizer, for comparisons that list optimizers.
 WhatIf question_of_several() {
   WhatIf asked = compared();
   asked.erase("optimizer");
@@ -122,7 +122,7 @@ TEST_CASE("comparison: equal parts of two descriptions have common errors") {
   // The slower run has the narrower interval, since its NICs bound it at both ends. The ratio may
   // be wider than that interval.
   CHECK(ratio.high / ratio.low < std::max(relative(fast), relative(slow)));
-  // TCP on a NIC without measurements is a source of error of its own.
+  // TCP on a NIC without measurements has an error that the other cluster does not share.
   const Comparison unmeasured =
       compare(compared(), {{"commodity-10gbe", "commodity-25gbe"}, {}, {}}, catalog);
   const RatioInterval wide = *unmeasured.ratio(unmeasured.ranked[1], unmeasured.ranked[0]);
@@ -140,7 +140,7 @@ TEST_CASE("comparison: equal parts of two descriptions have common errors") {
   };
   CHECK(common("dgx-a100-80g", "dgx-a100-80g") == error_sources);
   CHECK(common("dgx-a100-80g", "hgx-h100-ndr") == 0);
-  // the 40 GB and the 80 GB A100 are different devices
+  // The 40 GB and the 80 GB A100 are different devices, so their clusters share no errors.
   CHECK(common("commodity-100gbe", "dgx-a100-80g") == 0);
 }
 
@@ -173,7 +173,7 @@ TEST_CASE("comparison: the parts of a mean step add up to it") {
   CHECK_THAT(comparison_table(comparison), !Contains("overlap") && !Contains("pay?"));
 }
 
-TEST_CASE("comparison: contestants that cannot run come last, those that do not fit before them") {
+TEST_CASE("comparison: contestants that cannot run are last, after those that do not fit") {
   Catalog catalog;
   WhatIf asked = question_of_several();
   asked["gpus"] = "16";
@@ -192,7 +192,7 @@ TEST_CASE("comparison: contestants that cannot run come last, those that do not 
   CHECK_THAT(comparison_table(comparison), Contains("onebit_adam: cannot run: "));
   CHECK_FALSE(json["results"][0]["compression_why_not"].get<std::string>().empty());
 
-  // A reason that several share is printed once, with their names.
+  // A reason that several contestants share is printed once, with their names.
   const Comparison refused =
       compare(asked, {{}, {"adam", "onebit_adam", "onebit_lamb"}, {}}, catalog);
   const std::string text = comparison_table(refused);

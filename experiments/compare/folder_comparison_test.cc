@@ -64,8 +64,8 @@ TEST_CASE(
   CHECK_FALSE(first.against_first);
   const ResultsFolder& second = found.folders[1];
   CHECK_FALSE(second.pays_most);
-  // 8 GPUs: 40 s against 80 s, the faster point of the first folder. 16 GPUs: 90 s against 60 s. 64
-  // GPUs: no matching point.
+  // At 8 GPUs 40 s are compared with 80 s, the faster point of the first folder; at 16 GPUs 90 s
+  // with 60 s. At 64 GPUs there is no matching point.
   REQUIRE(second.against_first);
   CHECK(second.against_first->points == 2);
   CHECK(second.against_first->least == 0.5);

@@ -48,7 +48,7 @@ bool is_constant(const NumericInput& input) {
          (input.key.starts_with("cluster.stack.") && input.number == 1);
 }
 
-// Questions that cover every kind of work of a step, on networks and devices of several kinds.
+// Runs that cover every kind of work of a step, on networks and devices of several kinds.
 const WhatIf worlds[] = {
     {{"model", "bert-large"}, {"cluster", "commodity-25gbe"}, {"gpus", "32"}, {"steps", "1000"}},
     {{"model", "bert-large"},
@@ -152,7 +152,7 @@ TEST_CASE("numeric inputs: a number that moves a forecast is among its sources")
   }
 }
 
-// Returns the question with the input multiplied by `factor`, as with `--set`.
+// Returns the what-if with the input multiplied by `factor`, as with `--set`.
 WhatIf with_input(WhatIf asked, const NumericInput& input, double factor) {
   asked[input.key] = input.text(input.number * factor);
   return asked;
@@ -164,7 +164,7 @@ bool is_out_of_range(const InvalidValue& error, const NumericInput& input) {
          (Contains("range") || Contains("at most 1")).match(error.what());
 }
 
-// Returns whether the input is a protocol latency that also sets the one within a node
+// Returns whether the input is a latency of a protocol that also sets the latency within a node
 // (topologies/library.cc).
 bool says_of_others(const NumericInput& input) {
   return input.key.ends_with(".base") || input.key.ends_with(".local_hop");
@@ -176,7 +176,7 @@ const NumericInput& same(const std::vector<NumericInput>& inputs, const NumericI
   return *found;
 }
 
-TEST_CASE("numeric inputs: every name can be set, to its own value without effect") {
+TEST_CASE("numeric inputs: every key can be set, and its own value has no effect") {
   Catalog catalog;
   for (const WhatIf& world : worlds) {
     const WhatIf asked = with_defaults(world);

@@ -60,7 +60,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "sensitivity: the measurement to make is one that a user can, with its share of the "
+    "sensitivity: the first measurement is one that a user can make, with its share of the "
     "interval") {
   Catalog catalog;
   for (const char* optimizer : {"lamb", "onebit_lamb"}) {
@@ -83,7 +83,7 @@ TEST_CASE(
       CHECK(sensitivity.share(first) ==
             Approx(std::pow(std::log(first.speedup_high / first.speedup_low), 2) / logs));
     CHECK_THAT(measurement_of(first.source), Contains("lambcast "));
-    // In a plain run only the all-reduce depends on the NIC.
+    // In a baseline run only the all-reduce depends on the NIC.
     const InputEffect& nic = effect_of(sensitivity, "cluster.nic.bandwidth");
     REQUIRE(nic.source.has_value());
     CHECK_THAT(name_of_source(*nic.source), Contains(" over nccl"));
@@ -208,7 +208,7 @@ TEST_CASE("sensitivity: JSON and CSV hold every input, the table only those with
   CHECK(json["inputs"].size() == sensitivity.effects.size());
   const std::string csv = sensitivity_csv(sensitivity);
   CHECK(static_cast<std::size_t>(std::ranges::count(csv, '\n')) == sensitivity.effects.size() + 1);
-  // Without MPI, no data is staged through host memory.
+  // The run uses NCCL, so a parameter of MPI has no effect.
   CHECK(effect_of(sensitivity, "cluster.mpi.nic_efficiency").time_elasticity == 0);
   CHECK_THAT(sensitivity_table(sensitivity, {.all = false, .keys = true}),
              !Contains("cluster.mpi.nic_efficiency"));

@@ -82,7 +82,7 @@ TEST_CASE("solve: shares of a step and costs are found with their intervals and 
     CHECK(solved({plain, "steps", "cost", target, {}, {}}).target == 40);
 }
 
-TEST_CASE("solve: a freeze_step is looked for in a run of known length") {
+TEST_CASE("solve: a freeze_step as the key requires the length of the run") {
   WhatIf asked = solve_asked();
   for (const char* key : {"steps", "freeze_step"}) asked.erase(key);
   CHECK_THROWS_WITH(solved({asked, "freeze_step", "run_time", "75 min", {}, {}}),
@@ -153,7 +153,7 @@ TEST_CASE("solve: GPUs that cannot run are left out and counted") {
   REQUIRE(solution.kind() == Solution::Kind::solved);
   const SolvePoint& before = solution.points[solution.passes.front() - 1];
   const SolvePoint& after = solution.points[solution.passes.front()];
-  // 65,536 is a power of two, so the GPU counts that divide it are powers of two too.
+  // GPU counts must divide the batch of 65,536, a power of two, so they are powers of two.
   CHECK(after.x == 2 * before.x);
   CHECK(before.metric.value >= 0.5);
   CHECK(after.metric.value < 0.5);
