@@ -98,7 +98,7 @@ TEST_CASE("a table is read with its header") {
   CHECK(busbw_GBps(m, m.rows[0]) == Approx(14.855).epsilon(1e-4));
 }
 
-TEST_CASE("a written table reads back the same") {
+TEST_CASE("a written table is read back unchanged") {
   Measurement m = read_measurement_csv(kTable, "t.csv");
   m.algorithm = "ring";
   m.protocol = "LL128";

@@ -35,7 +35,8 @@ TEST_CASE("fitted tables: a fingerprint depends on the measurement, not on its o
   }
 }
 
-TEST_CASE("fitted tables: a description names its own and those of the preset it started from") {
+TEST_CASE(
+    "fitted tables: a description has the rows of its own fit and of the preset it started from") {
   const FitOrigin none = fit_origin("name = 'x'\n", "x.toml");
   CHECK((none.rows.empty() && none.sources.empty()));
   const FitOrigin origin = fit_origin(

@@ -74,13 +74,13 @@ Coverage coverage_of(std::span<const Measurement> tables, const Cluster& base, b
 }
 
 // Prior widths for a description fitted to another machine of the same hardware. Two such machines
-// differ less than two fabrics, least in the hardware itself. A table of few nodes has errors of
-// its own, which a wider prior for shares would extend to more nodes.
+// differ less than two fabrics, least in the hardware itself. A table of few nodes has errors
+// that apply to few nodes only; a wider prior for shares would extend them to more nodes.
 constexpr double latency_of_site = 0.35;
 constexpr double share_of_site = 0.07;
 
 // Spread of the logarithm of the share of a NIC that all_to_alls reach (topologies/library.cc). It
-// is wider than that of a NIC's share, so a table of all_to_alls says little about rings and trees.
+// is wider than that of a NIC's share, so a table of all_to_alls hardly affects rings and trees.
 constexpr double of_all_to_all = 0.27;
 
 class Listing {

@@ -1,6 +1,5 @@
 // Keys of a cluster description that a calibration may change, within physical bounds. The tables
-// decide which of them are fitted: a fabric measured on one node does not determine its
-// network.
+// decide which of them are fitted: a fabric measured on one node does not determine its network.
 #pragma once
 
 #include <span>
@@ -20,7 +19,7 @@ struct Parameter {
   double start;  // in its unit; all are positive and fitted as logarithms
   double low, high;
   double prior_width;  // of the logarithm: typical distance from `start` without data
-  // another key set to the same value, since the tables cannot separate the two
+  // Another key that is set to the same value, since the tables cannot separate the two.
   std::string also{};
   // The base has no such limit; it is added only if it explains the tables better.
   bool optional = false;

@@ -10,7 +10,7 @@
 // log(measured / forecast) in standard deviations, from the interval of the forecast
 // (topologies/calibration.h). A reading of a table costs
 //
-//   sum over bands 4 log(1 + z^2 / 4)      Student's law, so that one strange band proves little
+//   sum over bands 4 log(1 + z^2 / 4)      Student's law, so that one band alone proves little
 //
 // A table is suspected if another reading costs less by `decisive`; rare readings have a penalty:
 //

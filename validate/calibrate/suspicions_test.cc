@@ -217,7 +217,7 @@ std::string said_of(const Measurement& table) {
 
 // A table of two GPUs per node, which use half of the NICs, is labelled as one of four GPUs per
 // node; and the reverse.
-TEST_CASE("suspicions: half of a node's GPUs are half of its NICs") {
+TEST_CASE("suspicions: half of a node's GPUs use half of its NICs") {
   const Cluster& perlmutter = preset("perlmutter-a100");
   Measurement table = silent(reduce);
   const auto said = [&](int taken, int meant) {

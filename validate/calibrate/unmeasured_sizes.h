@@ -1,6 +1,6 @@
 // Adds rows for sizes below the smallest and above the largest in any table. From large messages it
-// cannot be determined which parameter makes small ones slow; a fit to them alone might choose any.
-// Rows with the description's own forecast, next to the measured ones, prevent that.
+// cannot be determined which parameter makes small ones slow; a fit to large ones only might choose
+// any. Rows with the description's own forecast, next to the measured ones, prevent that.
 //
 // There is one row for every factor of four from 1 KiB to 1 GiB, for each table's collective and
 // layout. If the forecast has the 90 % interval [low, high], its standard deviation in logarithms

@@ -68,7 +68,7 @@ Cases parts_from_same_machine(const char* part, double Parts::*time) {
 
 const std::string unscaled = R"({value = 1, kind = "assumed", source = "held out"})";
 
-// Returns the mean step, forecast without figures of the machine.
+// Returns the mean step, forecast without the measured scales of the machine.
 StepForecast unscaled_step(WhatIf what_if) {
   what_if["cluster.stack.compute_scale"] = unscaled;
   what_if["cluster.stack.optimizer_scale"] = unscaled;

@@ -137,7 +137,7 @@ Errors errors_of(const std::vector<MeasuredKernel>& kernels, const std::string& 
 // On the B200 the median and the 90th percentile cover products of 1 ms and more: shorter ones end
 // before its power limit reduces the clock, and run up to 40 % faster. A training step keeps the
 // GPU busy.
-TEST_CASE("kernel shapes: products of all shapes keep one level") {
+TEST_CASE("kernel shapes: products of all shapes have one level") {
   const std::vector<MeasuredKernel> products = kernels_of("products.csv", product_time);
   for (const auto& [gpu, least_s] : {std::pair("a100-pcie-80g", 0.0), std::pair("b200", 1e-3)}) {
     INFO(gpu);
@@ -151,7 +151,7 @@ TEST_CASE("kernel shapes: products of all shapes keep one level") {
 
 // In fp32 the V100 and the T4 multiply outside the matrix units. For the T4 only the total time is
 // compared: its limit of 70 W reduces the clock, depending on how long it has run.
-TEST_CASE("kernel shapes: products outside the matrix units keep one level") {
+TEST_CASE("kernel shapes: products outside the matrix units have one level") {
   const std::vector<MeasuredKernel> products = kernels_of("deepbench_products.csv", product_time);
   const Errors v100 = errors_of(products, "v100-16g", 0, "fp32");
   CHECK(v100.count == 100);
@@ -165,7 +165,7 @@ TEST_CASE("kernel shapes: products outside the matrix units keep one level") {
 // Grouped products reached 0.96 (A100) and 0.86 (B200) of the rate of single ones. They are
 // forecast slower, since grouped_share comes from whole steps. Single attention kernels are
 // forecast faster, since papers and whole steps are faster than these timings.
-TEST_CASE("kernel shapes: grouped products and attention keep the level within a quarter") {
+TEST_CASE("kernel shapes: grouped products and attention are within a quarter of the level") {
   for (const char* gpu : {"a100-pcie-80g", "b200"}) {
     INFO(gpu);
     const double grouped = errors_of(kernels_of("grouped_products.csv", grouped_time), gpu).level;

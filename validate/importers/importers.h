@@ -14,9 +14,9 @@
 
 namespace lambcast::validate {
 
-// Facts from the user that a log may lack. A hint overrides the log. Two
-// contradictions are errors: a number of ranks that contradicts the bandwidths of the log, and any
-// hint that contradicts the project's own CSV.
+// Facts from the user that a log may lack. A hint overrides the log. Two contradictions are errors:
+// a number of ranks that contradicts the bandwidths of the log, and any hint that contradicts the
+// project's own CSV.
 struct ImportHints {
   std::optional<Operation> operation;
   std::optional<int> ranks;
@@ -43,7 +43,7 @@ std::vector<Measurement> import_nccl_tests_json(std::string_view text, std::stri
 // OSU micro-benchmarks over MPI or NCCL: allreduce, allgather, alltoall, bcast, reduce_scatter,
 // latency, bw. OSU prints the size per rank for allgather and alltoall; here it becomes the total.
 // The ranks are not in its output: they come from the hint or a "-n N osu_..." command line in the
-// log. latency and bw run between two ranks, on two nodes if the hint says two or more.
+// log. latency and bw run between two ranks, on two nodes if the hint states two or more.
 std::vector<Measurement> import_osu(std::string_view text, std::string_view name,
                                     const ImportHints& hints = {});
 

@@ -80,7 +80,7 @@ TEST_CASE("prefixes of mpirun, NCCL messages between and inside rows, size 0") {
   CHECK(m.rows[0].time.us() == Approx(20.61));
 }
 
-TEST_CASE("a log reads the same with any prefix of a launcher, a container or CI") {
+TEST_CASE("a log is read alike with any prefix of a launcher, a container or CI") {
   const std::string plain = fixture("nccl_all_reduce.txt");
   const Measurement bare = one(plain, "log");
   const auto prefixed = [&](const std::string& prefix, const std::string& end) {

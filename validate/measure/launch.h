@@ -17,7 +17,7 @@ struct Launch {
   std::string token_file{};  // file through which rank 0 passes on a secret (token_file.h)
 };
 
-// Returns the value of an environment variable; nothing if it is not set.
+// A function that returns the value of an environment variable; nothing if it is not set.
 using Environment = std::function<std::optional<std::string>(const std::string&)>;
 Environment process_environment();
 

@@ -44,7 +44,7 @@ int free_port() {
 
 }  // namespace
 
-TEST_CASE("without a launcher a process is alone") {
+TEST_CASE("without a launcher there is one process") {
   const Launch launch = launch_of(environment({{"SLURM_PROCID", "3"}}));  // incomplete
   CHECK(launch.processes == 1);
   CHECK(launch.rank == 0);
@@ -391,7 +391,7 @@ TEST_CASE("a member that closes, falls silent or sends too much ends the exchang
   CHECK_THAT(meeting.failure, Catch::StartsWith("rank 1 of the measurement is gone"));
 }
 
-TEST_CASE("a root that never answers is given up") {
+TEST_CASE("a root that never answers is an error after the time limit") {
   const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;

@@ -29,7 +29,7 @@ std::unique_ptr<TimedCollective> mpi_collective(const MeasureOptions& options, s
 //
 // With Staging::memcpy (its path without CUDA-aware MPI) all buffers are copied from device to
 // host before each phase and back after it, including the empty receive buffer of phase 2 and
-// the own chunks of phase 1, and phase 2 ends with a Barrier.
+// the rank's own chunks of phase 1, and phase 2 ends with a Barrier.
 std::unique_ptr<TimedCollective> deepspeed_mpi_exchange(const MeasureOptions& options,
                                                         std::uint64_t size);
 

@@ -42,7 +42,8 @@ void check_ranks(const MeasureOptions& options, int ranks) {
   sizes_to_run(options, block_bytes(options.operation, ranks));
 }
 
-// Returns the GPUs of this process: -g of them under a launcher (one if not given), else all or -g.
+// Returns the GPUs of this process: -g of them, or without -g one under a launcher and all
+// otherwise.
 std::vector<int> local_devices(const MeasureOptions& options, const Launch& launch, int gpus) {
   const int wanted = options.gpus_per_process > 0 ? options.gpus_per_process
                      : launch.processes > 1       ? 1

@@ -52,7 +52,7 @@ std::string report(MeasuredTable table, ReportFormat format, bool finished = tru
 
 }  // namespace
 
-TEST_CASE("text, JSON and CSV read back as the same measurement") {
+TEST_CASE("text, JSON and CSV are read back as the same measurement") {
   for (const Operation operation : {Operation::all_gather, Operation::compressed_allreduce}) {
     MeasuredTable table = table_of_four(operation);
     if (operation == Operation::compressed_allreduce) table.options.staging = Staging::memcpy;

@@ -54,7 +54,7 @@ TEST_CASE("a launch has a secret of its own, with any launcher") {
   }
 }
 
-TEST_CASE("a token file is read by its user alone, and only such a file is read") {
+TEST_CASE("only its user can read a token file, and other files are refused") {
   const std::filesystem::path path = token_file_of_host(1);
   CHECK_FALSE(read_token(path).has_value());
   std::string first;

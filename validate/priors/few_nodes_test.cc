@@ -52,8 +52,8 @@ struct Pair {
   std::vector<const char*> forecast;
 };
 
-// Errors on tables that neither the preset nor the user has used, before and after calibration with
-// the user's table.
+// Median errors on tables that neither the preset nor the calibration used, before and after the
+// calibration with the user's table.
 struct Errors {
   std::vector<double> before, after;
 };

@@ -120,7 +120,7 @@ TEST_CASE("program level: an implausible step is refused, with its distance from
                       Catch::Contains(fmt::format("{:.3g} times as long as forecast", factor)));
 }
 
-TEST_CASE("program level: runs of two programs are refused, and so is memory alone") {
+TEST_CASE("program level: runs of two programs are refused, and so is memory without times") {
   WhatIf other = computing_run();
   other["framework"] = "deepspeed";
   CHECK_THROWS_WITH(fit_level({step_of(computing_run(), 1), step_of(other, 1)}),

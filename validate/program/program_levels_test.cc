@@ -29,7 +29,7 @@ TEST_CASE("program levels: each program has equal weight in the prior") {
 
 // DeepSpeed on the V100 of the 1-bit Adam paper: its preset has a scale of 1.16 or 1.23, and its
 // rows are close to the forecast.
-TEST_CASE("program levels: a stack in view has the level that its figures set") {
+TEST_CASE("program levels: a stack whose figures set parameters has the level that they set") {
   std::map<std::string, StackLevel> by_source;
   for (const StackLevel& level : levels_in_view(replay_sources().results))
     by_source.emplace(level.program, level);

@@ -12,7 +12,7 @@
 //
 // A row may have any prefix (rank, time stamp) and ANSI colours. Steady rows are those that remain
 // after
-//   1. rows before the last start of the job, where arguments mark it, rows with skipped
+//   1. rows before the last start of the job, if its arguments mark it, rows with skipped
 //      iterations, and rows of another global batch than the last row's,
 //   2. the first five rows, which hold compilation and start-up (a fifth of fewer than 25 rows),
 //   3. rows further from the median than 4 scaled median absolute deviations, or 2 % of it:

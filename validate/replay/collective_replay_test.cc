@@ -31,8 +31,8 @@ TEST_CASE("collective replay: every shipped table is within its limit and beats 
                     [](const auto& result) { return !result.of.fitted; }));
   const std::string text = collective_replay_table(summary);
   CHECK_THAT(text, Contains("on 51 of 51 tables") && Contains("65 tables: within limits"));
-  // The text has the totals over all tables, and fabric names the links between the ranks. Tables
-  // of a single node have the fabric "inside a node".
+  // The text has the totals over all tables. `fabric` is the links between the ranks, or "inside a
+  // node" for a table of one node.
   CHECK_THAT(text, Contains("over all 65 tables") && Contains("over all 5 unseen tables"));
   for (const CollectiveResult& result : summary.results) {
     INFO(result.of.name);
@@ -126,8 +126,8 @@ TEST_CASE("collective replay: doubled times exceed their limit") {
 TEST_CASE("collective replay: errors, bands and rows of a table with known times") {
   CollectiveCase replayed = carried_collectives().front();
   const CollectiveSummary before = replay_collectives({replayed}, {});
-  // Measured times are half of the forecast in every row except one, which is exact: |2 - 1| = 100
-  // %.
+  // Measured times are half of the forecast in all rows except one, which is exact. So the median
+  // error is |2 - 1| = 100 %.
   std::vector<validate::Row>& rows = replayed.measured.rows;
   for (std::size_t i = 0; i < rows.size(); ++i)
     rows[i].time = before.results[0].forecast[i].scaled(i == 0 ? 1 : 0.5);

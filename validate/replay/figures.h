@@ -12,8 +12,8 @@
 
 namespace lambcast {
 
-// Limits of the cases and clusters shown; the caption states the rest. The cases with the largest
-// errors are kept, and the clusters with the most rows.
+// Limits of the cases and clusters shown; the caption states their number. The cases with the
+// largest errors are kept, and the clusters with the most rows.
 inline constexpr std::size_t most_cases = 60;
 inline constexpr std::size_t most_clusters = 24;
 

@@ -70,7 +70,7 @@ TEST_CASE("error over size: band edges and the median of each band as a shaded r
   CHECK_THAT(apart.script, Contains("'all_reduce'"));
 }
 
-TEST_CASE("NCCL's own model: against the forecast in percent, or why there is no figure") {
+TEST_CASE("NCCL's own model: its errors and those of the forecast, or a reason for no figure") {
   CollectiveSummary summary = made_up_collectives();
   const Figure figure = own_model_figure(summary);
   CHECK_THAT(figure.data, Contains("50 12.5") && Contains("\"seen\"") && !Contains("\"new\""));

@@ -43,7 +43,8 @@ struct LayoutChoice {
 LayoutChoice choice_of(const std::vector<LayoutJob>& jobs);
 double regret_of(const LayoutJob& job);
 
-// Returns two lines: sources in view, and left-out stacks.
+// Returns a line for the sources whose rows may set parameters (grades U and R), and one for
+// left-out stacks (grade S).
 std::string choice_table(const LayoutChoice& in_view, const LayoutChoice& left_out);
 
 // Returns the rank, from 1, of the fastest measured layout's division in a search that shows `best`

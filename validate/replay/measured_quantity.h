@@ -1,5 +1,5 @@
-// The names under which a user states what was measured: words of `--measured NAME=VALUE`, and
-// columns of --runs (user_runs.h). Some take a unit, the quantities of source.h are plain numbers:
+// Names of measured quantities: words of `--measured NAME=VALUE`, and columns of --runs
+// (user_runs.h). Some values have a unit; the quantities of source.h are plain numbers:
 //
 //   step_time=5436ms   step_time_s=5.436      mfu=41%   mfu_pct=41
 //   memory=71GiB       memory_gib=71          samples_per_s, tokens_per_s, ... =1200

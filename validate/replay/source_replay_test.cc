@@ -38,7 +38,7 @@ TEST_CASE("source replay: every quantity is a view of one step") {
   CHECK(forecast_of("memory_gib") > 1);
 }
 
-TEST_CASE("source replay: the error is that of the time, of rates inverted") {
+TEST_CASE("source replay: the error is that of the time; for rates it is inverted") {
   const double step = forecast_of("step_time_s");
   const SourceSummary slow = replayed("step_time_s", run + std::to_string(step / 1.25) + "\n");
   CHECK(slow.results.front().error == Approx(0.25).epsilon(1e-4));

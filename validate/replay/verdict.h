@@ -33,9 +33,9 @@ OwnModelScore own_model_score(const CollectiveSummary& summary);
 // 20.0%)".
 std::vector<std::string> misses(const Validation& validation);
 
-// Returns the verdict: whether limits are met, and which are not. Then, for training and for
-// collectives, the size of the errors, the worst ones, and the fitted and unseen data; then NCCL's
-// own model.
+// Returns the sentences of the verdict: whether limits are met, and which are not; for training and
+// for collectives, the size of the errors, the worst ones, and the fitted and unseen data; the
+// comparison with NCCL's own model.
 std::vector<std::string> verdict_of(const Validation& validation);
 
 // Formats 0.0183 as "1.8%", or as "+1.8%".

@@ -53,7 +53,7 @@ TEST_CASE("gpu spread: GPUs of two kinds and a missing folder have no spread") {
                     Catch::Contains("rank-00001.toml") && Catch::Contains("rank-00000.toml"));
 }
 
-TEST_CASE("gpu spread: a description keeps it as measured, next to its own keys") {
+TEST_CASE("gpu spread: a description stores it as measured, next to its other keys") {
   const GpuSpread spread{0.012, 16, 300, "rank-00003.toml", 0.02};
   const std::string text = validate::cluster_with_gpu_spread(
       cluster_text("dgx2h-v100"), "dgx2h-v100.toml", as_measured(spread));
