@@ -148,7 +148,7 @@ TEST_CASE("without device lines the ranks come from busbw / algbw") {
   CHECK(one(fixture("nccl_alltoall_bare.txt"), "log", hints).gpus_per_node == 8);
 }
 
-TEST_CASE("without device lines and with small sizes only the ranks come from NCCL's messages") {
+TEST_CASE("with neither device lines nor large sizes the ranks come from NCCL's messages") {
   const std::string row = "./all_reduce_perf\n 8 2 float sum -1 16.75 0.00 0.00 0\n";
   CHECK(refusal(row) == "log:2: cannot tell the number of ranks: give it with --ranks");
   CHECK(one("h:26:67 [0] NCCL INFO comm 0x7f rank 0 nranks 16 - Init COMPLETE\n" + row, "log")

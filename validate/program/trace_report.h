@@ -1,9 +1,9 @@
 // Compares the parts of a traced step with those of the forecast:
 //
-//   products, attention,     measured: kernels of the kind (job_trace.h); copies belong to the rest
+//   products, attention,     measured: kernels of the kind (job_trace.h); copies count as rest
 //   element-wise and rest    forecast: the passes, divided in proportion to the pieces of all
 //                            blocks, embedding and head (models/device/block_time.h); optimizer
-//                            and compression belong to the rest
+//                            and compression count as rest
 //   exposed communication    measured: collectives while nothing computes, including waits
 //                            forecast: without waits for other ranks
 //   gaps                     measured: no kernel runs
