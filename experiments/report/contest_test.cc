@@ -79,7 +79,7 @@ std::string study() {
 
 }  // namespace
 
-TEST_CASE("a plain optimizer with another exchange is a candidate of its own") {
+TEST_CASE("a baseline optimizer with another exchange is a separate candidate") {
   const Results results = results_of(study());
   CHECK(results.points[0].optimizer == "adam");
   CHECK_FALSE(results.points[0].compressed());

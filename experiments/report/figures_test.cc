@@ -129,7 +129,7 @@ TEST_CASE("nccl is preferred, else the most common backend, separately for compr
   CHECK(rows(throughput_figure(points).data).size() == 3);
 }
 
-TEST_CASE("an optimizer whose stack has kernels of its own stays in the figures") {
+TEST_CASE("an optimizer stays in the figures if its stack has special kernels") {
   // On dgx-a100-80g plain optimizers run NVIDIA's kernels, compressed ones DeepSpeed's.
   std::vector<Point> points = {plain(8, 80), plain(16, 120), packed(8, 100), packed(16, 190)};
   for (Point& p : points) p.kernels = p.compressed() ? "deepspeed" : "nvidia";
@@ -155,7 +155,7 @@ TEST_CASE("an optimizer whose stack has kernels of its own stays in the figures"
 }
 
 TEST_CASE(
-    "a swept key that a figure does not show is fixed to one value, and its title says "
+    "a swept key that a figure does not show is fixed to one value, and its title states "
     "which") {
   struct Row {
     Name Point::*field;
@@ -204,7 +204,7 @@ TEST_CASE("a sequence length, network model or number of steps that was swept is
   CHECK(contains(throughput_figure(points).script, "'Throughput: tiny, global batch 4096'"));
 }
 
-TEST_CASE("runs within one node are no sweep over GPUs per node") {
+TEST_CASE("runs within one node do not count as a sweep over GPUs per node") {
   std::vector<Point> points;
   for (const double gpus : {1, 2, 4}) {
     points.push_back(plain(gpus, 10 * gpus));

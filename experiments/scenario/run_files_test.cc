@@ -72,7 +72,7 @@ TEST_CASE("run files: a vocabulary that no file states can be given") {
   CHECK(parameters(*resolved(asked).training.model) == parameters(*resolved(whole).training.model));
 }
 
-TEST_CASE("run files: --cpu-optimizer is no finding if the JSON offloads") {
+TEST_CASE("run files: --cpu-optimizer gives no finding if the JSON offloads") {
   TemporaryFolder folder;
   std::string text = arguments + " --cpu-optimizer --deepspeed --deepspeed_config ds.json";
   text.erase(text.find("--use-distributed-optimizer"), 27);

@@ -420,7 +420,7 @@ TEST_CASE("scenario: only one input may be stdin") {
              Equals("--cluster: - is stdin, which --config reads already"));
 }
 
-TEST_CASE("scenario: a stack of NVIDIA's code runs its own kernels for the plain optimizers") {
+TEST_CASE("scenario: a stack of NVIDIA's code has its own kernels for optimizers without codec") {
   CHECK(resolved(without({"global_batch"}, {{"cluster", "dgx1-v100"}, {"optimizer", "lamb"}}))
             .training.kernels == Kernels::nvidia);
   CHECK(resolved(without({"global_batch"}, {{"cluster", "dgx1-v100"}})).training.kernels ==

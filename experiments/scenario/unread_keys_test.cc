@@ -172,7 +172,7 @@ TEST_CASE("unread keys: a window is unread if the attention kernel does not use 
 }
 
 // The length of a run without a given length depends on its freeze step (`choose_steps`).
-TEST_CASE("unread keys: a freeze_step that sets the length of a plain run is read") {
+TEST_CASE("unread keys: a freeze_step that sets the length of a baseline run is read") {
   const WhatIf frozen{{"freeze_step", "1000"}};
   CHECK(resolved(with(frozen, plain())).training.steps == 5993);
   CHECK(unread(frozen).empty());
