@@ -106,7 +106,7 @@ std::vector<WhatIfKey> optimizer_keys() {
        number,
        {0.1, 10}},
       {"weight_decay",
-       "decay of weights, 0 for none (default: the file's, or 0.01)",
+       "decay of weights, a share of the learning rate, 0 for none (default: the file's, or 0.01)",
        number,
        {0.001, 0.1}},
       {"zero_stage",
