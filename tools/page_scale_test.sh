@@ -11,7 +11,7 @@ browser=$(command -v chromium || command -v chromium-browser || command -v googl
   echo "skipped: no chromium here"
   exit 77
 }
-# Ten times the time of one core of a virtual machine (6 s), and 2.5 times its memory (121 MB).
+# Limits: 10 times the 6 s and 2.5 times the 121 MB measured on one core of a virtual machine.
 most_seconds=60 most_megabytes=300
 
 expect 0 '100000 points' "$lambcast" sweep --model bert-base --cluster paper-eth40-v100 --micro-batch 16 --global-batch 4096 \

@@ -3,10 +3,11 @@
 // loses most.
 //
 // Each contestant is forecast as `simulate` forecasts it. Contestants that fit in memory rank
-// before those that do not, both by run time. If they train on different numbers of samples, they
-// rank by the time for equal work (equal_work.h). Contestants that cannot run come last, with the
-// reason. Ratios are relative to the first one named, for equal work too. 1-bit optimizers have an
-// exchange of their own, so each appears once, next to the exchanges of plain ones.
+// before those that do not; within each group the shorter run time is first. If they train on
+// different numbers of samples, they rank by the time for equal work (equal_work.h). Contestants
+// that cannot run come last, with the reason. All ratios, also those for equal work, are relative
+// to the contestant named first. A 1-bit optimizer has its own exchange, so it appears once; other
+// optimizers appear once for each exchange.
 #pragma once
 
 #include <optional>

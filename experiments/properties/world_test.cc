@@ -231,8 +231,8 @@ void check_shared(const DrawnWorld& world) {
     try {
       run = execute_shared(plan, prices, training, costs).value();
     } catch (const Error&) {
-      // The clock of the simulator ends at 106 days, and a flow seems to last longer than that at
-      // its slowest moment.
+      // The clock of the simulator ends at 106 days. It throws if a flow would end later at its
+      // current rate, even if that rate would rise.
       CHECK(lasts(streams) > 1e6);
       continue;
     }

@@ -51,7 +51,8 @@ MapStudy map_study(const Rows& rows, const std::string& optimizer);
 void draw_scans(Figure& figure, const MapStudy& study, const std::string& optimizer,
                 const std::string& title);
 
-// Returns the optimizers that some row compares with another one, in the order of the file.
+// Returns the optimizers that at least one row compares with a baseline other than themselves, in
+// the order of the file.
 std::vector<std::string> compressed_optimizers(const std::vector<Point>& points);
 
 // Returns the plain optimizer that the rows of `optimizer` are compared with.

@@ -40,7 +40,7 @@ struct Rows {
 void keep_if(Slice& slice, const std::function<bool(const Point&)>& wanted);
 
 // Keeps the rows with the most common value of `field`; the first in the file wins a tie. NaN and
-// empty count as a value, but are not stated.
+// empty text count as values, but are not recorded in `facts` or `folded`.
 void keep_most_common(Slice& slice, std::string_view label, Name Point::*field);
 void keep_most_common(Slice& slice, std::string_view label, double Point::*field);
 

@@ -3,8 +3,9 @@
 //
 // Each method is forecast with its published settings, and with the fewest steps H that leave 95 %
 // of the time to compute on the stated links. The advice is the method with the fewest steps, since
-// sites drift apart between exchanges; of equal ones, that with the most bits. What drift and bits
-// cost in loss is not forecast.
+// sites drift apart between exchanges; of methods with equally few steps, it is the one
+// that sends the most bits per weight. The effect of drift and of fewer bits on the loss is not
+// forecast.
 #pragma once
 
 #include <optional>

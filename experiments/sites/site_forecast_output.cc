@@ -22,7 +22,8 @@ double high_utilisation(const SiteForecast& forecast) {
   return std::max(forecast.low.utilisation, forecast.high.utilisation);
 }
 
-// Returns the time that faster sites lose waiting for the slowest one in the round.
+// Returns a sentence on the work of sites that are left out, or on the share of compute that is
+// lost waiting for the slowest site; empty if neither applies.
 std::string waiting_text(const SiteForecast& forecast) {
   const OuterRound& round = forecast.round;
   const double present = round.training.mean / static_cast<double>(round.members.size());

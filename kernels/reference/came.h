@@ -5,8 +5,8 @@
 //   x = (u - m)^2 + eps2, factored with b3
 //   p = p - lr weight_decay p - lr m / sqrt(estimate of x)
 //
-// Vectors: p = p - lr m. Colossal-AI's DistributedCAME keeps both factored moments in one memory
-// from the second step on: the first of the last options. Sources: CAME, arXiv:2307.02047,
+// Vectors: p = p - lr m. `residual_in_moment`: as in Colossal-AI's DistributedCAME, both
+// factored moments share one buffer from the second step on. Sources: CAME, arXiv:2307.02047,
 // algorithm 2; Colossal-AI nn/optimizer/distributed_came.py.
 #pragma once
 

@@ -44,8 +44,8 @@ void set_curve(const Table& root, const OfCurve& of, const std::string& list,
   curve.set("source", flag_of(key), flag_of(key));
 }
 
-// "--set device.copy_bandwidth" without memory_bandwidth describes another memory, so the nominal
-// rate is raised to it.
+// If --set gives a copy_bandwidth above the preset's memory_bandwidth, and not memory_bandwidth
+// itself, raises memory_bandwidth to it: the GPU then has faster memory than the preset.
 void raise_name_plate(Table& root, const Overrides& said) {
   const auto is_said = [&](std::string_view key) {
     return std::ranges::find(said, key, &Overrides::value_type::first) != said.end();

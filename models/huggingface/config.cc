@@ -86,7 +86,7 @@ constexpr Architecture architectures[] = {{"llama", "decoder", describe_llama},
                                           {"gpt2", "gpt", describe_gpt2},
                                           {"bert", "bert", describe_bert}};
 
-// Architectures that no family models, with the part that the families lack.
+// Architectures outside all supported families, with the part that no family has.
 struct Unmodelled {
   std::string_view model_type, part;
 };

@@ -187,8 +187,8 @@ struct Repetition {
   Duration later;
 };
 
-// Finds a repetition in the turns before the last ones, which are left out since they may lack
-// forward slots.
+// Finds the period after which slots and times of a pipeline repeat. The last turns are left out,
+// since they may lack forward slots.
 class Steady {
  public:
   Steady(const Pipeline& pipeline, const PipelineTime& time) : pipeline_(pipeline), time_(time) {}

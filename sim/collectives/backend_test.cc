@@ -13,8 +13,8 @@ TEST_CASE("backend: every backend has a row, and its words lead back to it") {
     CHECK(row.backend == static_cast<Backend>(i));
     CHECK(backend_of(row.word, row.cuda_aware) == row.backend);
     CHECK(labels.insert(row.label).second);
-    // The carrier of a carrier is itself. It belongs to the same library, with buffers in the same
-    // memory.
+    // A backend that carries another one carries itself too. Both use one library, with buffers in
+    // the same memory.
     const BackendTraits& carrier = traits_of(row.carrier);
     CHECK(carrier.carrier == carrier.backend);
     CHECK(carrier.mpi == row.mpi);

@@ -100,7 +100,7 @@ class CollectiveCurve {
   };
   Forecast forecast(Bytes size);
   Duration time(Bytes size) { return forecast(size).time; }
-  // Returns the same as tip_of().
+  // Returns the member `rival` of what tip_of() returns.
   std::optional<Rival> rival(Bytes size);
 
   // Changes rates and latencies, on machines with the same wiring. Schedules and routes are kept

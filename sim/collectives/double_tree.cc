@@ -21,8 +21,10 @@ int parent(int node, int nodes) {
   return up < nodes ? up : node ^ bit;
 }
 
-// Loads of a part's links, by the position of a node in its part: traffic that the node sends and
-// receives, and traffic to and from other parts through the port at that position.
+// Number of flows over each link of a part (machine.h: one node, or the nodes of a leaf). Four
+// counts per position: flows that the node there sends, flows that it receives, and flows that
+// leave or enter the part through the port there. A flow between parts uses, in both, the port at
+// the position of its receiver.
 class Loads {
  public:
   Loads(int parts, int part)

@@ -137,7 +137,7 @@ class Finder {
   // Returns whether the member itself is written, not only its image.
   bool is_written(const Member& member) const { return !halves_ || member.node < machine_.written; }
 
-  // Links between a rank and a NIC of its node.
+  // Links inside a node: from a rank to a NIC, from a NIC to a rank, or between two ranks.
   struct Way {
     bool found = false;
     std::uint8_t links = 0;

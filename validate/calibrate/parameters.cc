@@ -79,8 +79,9 @@ Coverage coverage_of(std::span<const Measurement> tables, const Cluster& base, b
 constexpr double latency_of_site = 0.35;
 constexpr double share_of_site = 0.07;
 
-// Spread of the logarithm of the share of a NIC that all_to_alls reach (topologies/library.cc). It
-// is wider than that of a NIC's share, so a table of all_to_alls hardly affects rings and trees.
+// Prior width of nccl.all_to_all_efficiency, as a standard deviation of its logarithm. It is wider
+// than the prior of nic_efficiency, so a table of all_to_alls mainly changes this share and hardly
+// affects the forecast of rings and trees.
 constexpr double of_all_to_all = 0.27;
 
 class Listing {

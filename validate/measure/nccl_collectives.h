@@ -18,9 +18,9 @@ std::unique_ptr<TimedCollective> nccl_collective(const MeasureOptions& options, 
                                                  std::uint64_t size, Placement placement);
 
 // Returns compressed_allreduce of kernels/nccl over N = size / 4 elements, for any N: compression,
-// exchange, server phase, gathering and decoding, including the kernels. It is checked from zero
-// errors with the inputs of compressed_pattern.h. It is timed with errors that carry over from call
-// to call, as in training, and a constant input.
+// exchange, server phase, gathering and decoding, including the kernels. The check
+// starts with empty error feedback, on the inputs of compressed_pattern.h. The timing carries error
+// feedback from call to call, as training does, with a constant input.
 std::unique_ptr<TimedCollective> nccl_compressed_allreduce(const Gpus& gpus, std::uint64_t size);
 
 }  // namespace lambcast::validate

@@ -62,8 +62,8 @@ TEST_CASE("the compressed pattern distinguishes ranks, chunks and positions") {
     for (const float mean : compressed_means(ranks)) CHECK(mean != 0);
     for (int p = 0; p < ranks; ++p) {
       for (int q = 0; q < p; ++q) {
-        // Exchanging p and q must change the average of some chunk: the one served by the rank of
-        // the lowest bit in which they differ.
+        // If p and q are exchanged, the average of some chunk must change. It is the chunk whose
+        // number is the lowest bit of p ^ q.
         const int chunk = (p ^ q) & -(p ^ q);
         REQUIRE(chunk < ranks);
         CHECK((compressed_part(p, chunk) > 0) != (compressed_part(q, chunk) > 0));

@@ -237,8 +237,8 @@ TEST_CASE("source replay: the gains of MegaScale's successive changes follow fro
   }
 }
 
-// With s the time of a step and a that of an average, the mean step is s + a / H. So from averages
-// every step to every 2 and every 4 steps the mean falls by a/2 and a/4.
+// A step takes s and an average takes a, so the mean step takes s + a / H. From H = 1 to 2 it falls
+// by a / 2, from 2 to 4 by a / 4.
 TEST_CASE("source replay: a run that averages every H steps is the mean of such a round") {
   const std::string rest = ",bert-large,commodity-10gbe,16,8,1,adam,1\n";
   const std::vector<SourceResult> results = replay_figures(

@@ -56,7 +56,7 @@ struct Price {
   std::optional<double> coverage = 1;
   bool calibrated = true;             // whether a collective is inside the calibrated range
   Basis basis = Basis::this_machine;  // source of the time of a pass
-  // Bytes per node count the ranks of one stage on a node.
+  // network_bytes_per_node is the sum over those ranks of a node that belong to one stage.
   Bytes wire_bytes_per_gpu, network_bytes_per_node;
   Duration least_on_nics;  // time of network_bytes_per_node at the limit of a node's NICs
   NicUse nics;             // for a call between nodes, under a pipeline

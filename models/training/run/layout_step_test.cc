@@ -114,8 +114,8 @@ TEST_CASE("layout step: DTensor gathers no input twice, and copies gathered inpu
   CHECK(sent(FrameworkName::megatron, Repeated::block) -
             sent(FrameworkName::torchtitan, Repeated::until_last_product) ==
         Approx(3 * one).epsilon(1e-6));
-  // Input gradients of several products are added up before the scatter, so the scatter overlaps no
-  // product.
+  // DTensor adds up the input gradients of several products before the scatter, so the scatter
+  // overlaps no product.
   const auto exposed = [&](FrameworkName framework) {
     TrainingPlan training = training_with(framework, Repeated::nothing);
     training.parallelism->framework.tensor_overlap = TensorOverlap::all;

@@ -17,8 +17,8 @@ namespace {
 // Number of slices of a segment of passes, between which its flows pause.
 constexpr std::int64_t slices = 8;
 
-// Largest number of rounds that find the waits of stages. They end earlier if the waits change by
-// less than this share of the step.
+// Limits of the iteration for the waits of stages: the most rounds, and the change of a wait, as a
+// share of the step, below which it ends.
 constexpr int most_rounds = 4;
 constexpr double least_change = 1e-3;
 
