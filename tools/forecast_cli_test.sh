@@ -42,7 +42,7 @@ fits=$(sed -n 's/.*what fits: \(--micro-batch [0-9]* --grad-accum [0-9]*\).*/\1/
 expect 3 'DOES NOT FIT' "$lambcast" simulate "${large[@]}" --strict
 grep -q '^lambcast: --strict: the run does not fit in memory$' err || fail "--strict: $(cat err)"
 expect 3 '^uniform step' "$lambcast" simulate "${large[@]}" --steps 10 --strict --explain prices
-expect 3 '^Does not fit: onebit_lamb needs ' "$lambcast" advise "${large[@]}" --strict
+expect 3 '^Does not fit with a micro batch of [0-9]+.*: onebit_lamb needs ' "$lambcast" advise "${large[@]}" --strict
 
 # Advice for several sites is a table only; the study of published runs takes no flag.
 sites=(--cluster two-data-centres --model bert-large --optimizer adam --micro-batch 16 --global-batch 1024)

@@ -61,7 +61,7 @@ for model in gpt2-xl llama2-7b; do
   expect 0 'onebit_adam without ZeRO .* adam(w)? with ZeRO stage 2' "$lambcast" advise "${h100[@]}" --optimizer adam --offload-optimizer cpu
   expect 0 'onebit_adam without ZeRO .* adam with ZeRO stage 1' "$lambcast" advise --model bert-large --cluster dgx-a100-80g --gpus 16 \
     --optimizer adam --plugin low_level_zero --micro-batch 16 --grad-accum 1 --steps 1000
-  expect 0 '^((Turn ZeRO off|Take adam): adamw? without ZeRO .* adamw with ZeRO stage 2. Compression on top \(onebit_adam without ZeRO\)|(Pays|Does not pay|No difference|Not certain|Does not fit): onebit_adam without ZeRO .* adamw? with ZeRO stage 2)' "$lambcast" advise "${h100[@]}" \
+  expect 0 '^((Turn ZeRO off|Take adam): adamw? without ZeRO .* adamw with ZeRO stage 2. Compression on top \(onebit_adam without ZeRO\)|(Pays|Does not pay|No difference|Not certain|Does not fit with a micro batch of 2): onebit_adam without ZeRO .* adamw? with ZeRO stage 2)' "$lambcast" advise "${h100[@]}" \
     --optimizer adamw --precision fp16
 done
 

@@ -280,7 +280,7 @@ Cluster decode_cluster(const Table& root, const std::string& origin, const Prior
                "up to nic.nominal");
   cluster.nic_burst = get_within(nic, "burst", Range<Bytes>{Bytes(0), Bytes(1e12)},
                                  {Bytes(0), {Kind::assumed, "not shaped"}});
-  const auto network = static_cast<NetworkKind>(nic.choice("network", {"rdma", "socket"}));
+  const auto network = decode_network(nic);
   cluster.host_link = get_within(node, "host_link", any_bandwidth,
                                  copies_of_process(network, cluster.gpus_per_node));
   const bool other_link =

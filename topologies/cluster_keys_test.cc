@@ -35,6 +35,18 @@ TEST_CASE("required keys: an error names all missing keys, and no other key is r
   CHECK_THAT(none, Contains("mine.toml") && Contains("10 keys are missing"));
 }
 
+TEST_CASE("required keys: a network is one of two kinds, and names of networks say which") {
+  const auto with_network = [](const std::string& word) {
+    std::string text = all_there;
+    text.replace(text.find("rdma"), 4, word);
+    return refusal_of(text);
+  };
+  CHECK(with_network("socket").empty());
+  CHECK_THAT(with_network("roce"), Contains("'roce' is a network of the kind rdma"));
+  CHECK_THAT(with_network("tcp"), Contains("'tcp' is a network of the kind socket"));
+  CHECK_THAT(with_network("rdmaa"), Contains("did you mean 'rdma'?"));
+}
+
 // Each line of the full description is needed: without it, an error names the missing key at once,
 // so no reader reports a further key later.
 TEST_CASE("required keys: the list matches the keys that the description's readers require") {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "embedded/prior_files.h"
@@ -27,6 +29,18 @@ Priors::OfKind decode_kind(const Table& table) {
 }
 
 }  // namespace
+
+NetworkKind decode_network(const Table& nic) {
+  constexpr std::pair<std::string_view, std::string_view> named[] = {
+      {"roce", "rdma"}, {"infiniband", "rdma"}, {"ib", "rdma"},
+      {"efa", "rdma"},  {"tcp", "socket"},      {"ethernet", "socket"}};
+  const auto word = nic.get<std::string>("network");
+  for (const auto& [name, kind] : named)
+    if (word == name)
+      fail_input(nic.where("network"), fmt::format("'{}' is a network of the kind {}", word, kind),
+                 "rdma, socket");
+  return static_cast<NetworkKind>(nic.choice("network", {"rdma", "socket"}));
+}
 
 double Priors::OfKind::typical(std::string_view key) const {
   const auto found = of.find(key);

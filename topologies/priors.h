@@ -17,6 +17,9 @@
 namespace lambcast {
 
 enum class NetworkKind { rdma, socket };
+// Reads the key `network` of a description's NIC. Names of networks, such as roce, are refused with
+// the kind that they are.
+NetworkKind decode_network(const Table& nic);
 
 struct Prior {
   double typical = 1;

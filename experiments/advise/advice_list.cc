@@ -126,8 +126,8 @@ std::string answer_of(const AdviceList& list) {
     out += fmt::format("With the fused kernels that ship here: {}.\n", stretches_of(list, true));
   const std::string rest = points_with(list, WarmUp::usual) == 0
                                ? ""
-                               : left_out_text(points_with(list, WarmUp::none),
-                                               points_with(list, WarmUp::most_of_the_run));
+                               : left_out_text({points_with(list, WarmUp::none),
+                                                points_with(list, WarmUp::most_of_the_run)});
   if (!rest.empty()) out += fmt::format("Left out of these: {}.\n", rest);
   return out + keys_without_effect(list);
 }

@@ -308,7 +308,8 @@ TEST_CASE("advice: no statement about a run is made if it does not fit") {
   const Advice advice = advise(asked, catalog);
   const std::string text = advice_text(advice);
   INFO(text);
-  CHECK_THAT(text, Catch::StartsWith("Does not fit: onebit_adam needs ") && !Contains("It pays") &&
+  CHECK_THAT(text, Catch::StartsWith("Does not fit with a micro batch of ") &&
+                       Contains(": onebit_adam needs ") && !Contains("It pays") &&
                        !Contains("stops paying") && !Contains("Against a step"));
   CHECK_FALSE(advice.answer.break_even.has_value());
   CHECK_THAT(advice_json(advice), Contains("\"break_even_nic_bandwidth_Gbps\": null"));

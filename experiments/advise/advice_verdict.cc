@@ -70,9 +70,13 @@ std::string verdict_text(const Advice& advice, const Answer& answer) {
   const std::string setting = setting_of(advice, answer);
   switch (answer.verdict()) {
     case Verdict::does_not_fit:
-      return fmt::format("Does not fit: {} needs {} a GPU, more than there is; {} needs {}.",
-                         optimizer, to_text(best.peak), advice.baseline,
-                         to_text(advice.baseline_peak));
+      return fmt::format(
+          "Does not fit with a micro batch of {}{}: {} needs {} a GPU, more than there is; {} "
+          "needs "
+          "{}.",
+          answer.scenario.training.batch.micro,
+          answer.scenario.asked.contains("micro_batch") ? "" : " (not given: --micro-batch)",
+          optimizer, to_text(best.peak), advice.baseline, to_text(advice.baseline_peak));
     case Verdict::not_judged:
       return fmt::format("Not judged: {}.", answer.why_not_judged);
     default:

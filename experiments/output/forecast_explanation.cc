@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "experiments/output/memory_output.h"
 #include "experiments/output/plain_name.h"
 #include "experiments/verdict/reference_words.h"
+#include "experiments/verdict/verdict.h"
 #include "sim/base/sort_stably.h"
 
 namespace lambcast {
@@ -72,7 +74,10 @@ std::string sources_line(const std::vector<CostSource>& sources) {
 }
 
 std::string findings_text(std::vector<Finding> findings) {
-  sort_stably(findings, std::ranges::less(), &Finding::severity);
+  // A run that ends with an error comes before one that is only forecast less surely.
+  sort_stably(findings, std::ranges::less(), [](const Finding& finding) {
+    return std::pair(finding.severity, !backend_fails(finding.code));
+  });
   std::string out, notes;
   for (const Finding& finding : findings) {
     if (std::ranges::find(at_large, finding.code) != at_large.end())

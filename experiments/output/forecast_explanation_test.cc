@@ -74,6 +74,14 @@ TEST_CASE("explanation: the answer fits one screen, and one word shows its detai
     if (bytes > run.forecast.memory.peak * 0.02) CHECK_THAT(run.by("parts"), Contains(part));
 }
 
+TEST_CASE("explanation: what ends a run stands first") {
+  const std::string text = findings_text({{Severity::note, "a-note", "n"},
+                                          {Severity::warning, "memory-tight", "m"},
+                                          {Severity::warning, "backend-fails", "b"}});
+  CHECK(text.find("[backend-fails]") < text.find("[memory-tight]"));
+  CHECK(text.find("[memory-tight]") < text.find("[a-note]"));
+}
+
 TEST_CASE("explanation: each finding has its remedy") {
   Explained run = explained_run();
   run.judgement.findings = {{Severity::warning, "incast", "flows meet"}};

@@ -36,5 +36,19 @@ TEST_CASE("assumptions: a GPU without a profile is named, unless another profile
   CHECK(assumption_in(complete(), "device-stands-in").empty());
 }
 
+TEST_CASE("assumptions: a bandwidth that was stated over another kind of network is named") {
+  const auto assumed = [](const WhatIf& changes) {
+    const WhatIf ethernet{{"cluster", "commodity-10gbe"}, {"gpus", "8"}};
+    return assumption_in(with(changes, with(ethernet)), "bandwidth-of-other-network");
+  };
+  CHECK(
+      assumed({{"cluster.nic.network", "rdma"}}) ==
+      "nic.bandwidth stays the 9.4 Gbit/s of commodity-10gbe, published over TCP: give yours with "
+      "--set cluster.nic.bandwidth");
+  CHECK(assumed({{"cluster.nic.network", "socket"}}).empty());
+  CHECK(assumed({{"cluster.nic.network", "rdma"}, {"cluster.nic.bandwidth", "9 Gbit/s"}}).empty());
+  CHECK(assumed({}).empty());
+}
+
 }  // namespace
 }  // namespace lambcast

@@ -31,8 +31,7 @@ std::string place_of(const Point& p) {
 }
 
 bool is_candidate(const Point& p) {
-  return p.ok() && p.compressed() && std::isfinite(p.speedup) &&
-         warm_up_of(p.freeze_step, p.steps) == WarmUp::usual;
+  return p.compressed() && std::isfinite(p.speedup) && is_sound(p);
 }
 
 // Returns the fastest row of each candidate, fastest first.

@@ -106,7 +106,7 @@ std::string conditions(const Point& p, const std::vector<std::string>& apart) {
 }
 
 std::string left_out(const Summary& v) {
-  const std::string said = left_out_text(v.no_warmup, v.long_warmup);
+  const std::string said = left_out_text(v.left_out);
   return said.empty() ? said
                       : fmt::format("Left out of counts, best, worst and medians: {}.", said);
 }
@@ -273,7 +273,7 @@ Summary summary_of(const std::vector<Point>& points) {
   return summary_of(tally.counts(), points, "");
 }
 
-bool compares(const Summary& v) { return v.best || v.no_warmup + v.long_warmup > 0; }
+bool compares(const Summary& v) { return v.best || v.left_out.all() > 0; }
 
 std::vector<std::string> in_words(const Summary& v) {
   std::vector<std::string> said = {counts(v)};

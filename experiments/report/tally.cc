@@ -49,7 +49,8 @@ double compressed_share(const Point& p) {
 }
 
 bool is_sound(const Point& p) {
-  return p.ok() && (!p.compressed() || warm_up_of(p.freeze_step, p.steps) == WarmUp::usual);
+  return p.ok() && (!p.compressed() || (warm_up_of(p.freeze_step, p.steps) == WarmUp::usual &&
+                                        !backend_fails(p.findings.text())));
 }
 
 void Tally::add(const Point& p) {
@@ -98,10 +99,8 @@ void Tally::add_shortest(const Point& p, Kept& kept) {
 }
 
 void Tally::add_compared(const Point& p, Kept& kept) {
-  const WarmUp warm_up = warm_up_of(p.freeze_step, p.steps);
-  if (warm_up == WarmUp::none) ++counts_.no_warmup;
-  if (warm_up == WarmUp::most_of_the_run) ++counts_.long_warmup;
-  if (warm_up != WarmUp::usual) return;
+  if (counts_.left_out.add(warm_up_of(p.freeze_step, p.steps), backend_fails(p.findings.text())))
+    return;
   const Speedup own = speedup_of(p);
   counts_.verdicts.add(counts_.points - 1, own, verdict_of(own, compressed_share(p), true),
                        p.measure_first.text());

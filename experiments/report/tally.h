@@ -47,7 +47,7 @@ struct Counts {
   // (experiments/verdict/verdict.h) are counted separately. The published run warms up for 17 %
   // (published_freeze_share in slice.h).
   VerdictCounts verdicts, fused;
-  std::size_t no_warmup = 0, long_warmup = 0;
+  LeftOut left_out;
   Kept best, worst;  // by speed-up, among the rows that count for verdicts
   std::vector<Spread> spreads;
   // Common amount of work of the rows that ran.

@@ -157,7 +157,7 @@ Batch choose_batch(const Words& words, int gpus, int data_parallel,
   if (!any_flag) {
     if (!from_file.train && !from_file.micro && config.file.empty())
       fail_input(flag("global_batch"),
-                 "is missing: give two of --global-batch, --micro-batch and --grad-accum");
+                 "is missing: give it or --micro-batch, or two of them and --grad-accum");
     return resolve(from_file);
   }
   if (!given.train && known() < 2) given.train = from_file.train;

@@ -40,7 +40,7 @@ std::optional<std::int64_t> samples_given(const Words& words, const TrainingPlan
   if (!tokens) return samples;
   if (samples) fail_input(flag("tokens"), "and --samples say the same", "one of the two");
   if (training.recipe.curriculum)
-    fail_input(flag("tokens"), "fill samples of one length, which a curriculum changes",
+    fail_input(flag("tokens"), "cannot be turned into samples, whose length a curriculum changes",
                "--samples or --steps");
   if (training.seq_len == 0)
     fail_input(flag("tokens"), fmt::format("{} has no tokens", training.model->name), "--samples");

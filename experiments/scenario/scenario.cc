@@ -206,6 +206,24 @@ bool assumes_seq_len(const Words& words, const TrainingPlan& training, bool conf
          (training.seq_len == training.model->max_seq_len && training.seq_len > usual_in_training);
 }
 
+// Adds a warning if the kind of the network was changed, but not the bandwidth, which was stated
+// for the other kind.
+void find_other_network(const Words& words, const TrainingPlan& training, Catalog& catalog,
+                        std::vector<Finding>& findings) {
+  if (words.find("cluster.nic.network") == nullptr ||
+      words.find("cluster.nic.bandwidth") != nullptr)
+    return;
+  const auto described = catalog.cluster(*words.find("cluster"), {});
+  if (described->network == training.cluster->network) return;
+  findings.push_back(
+      {Severity::warning, "bandwidth-of-other-network",
+       fmt::format("nic.bandwidth stays the {} of {}, {} over {}: give yours with --set "
+                   "cluster.nic.bandwidth",
+                   to_text_bits(described->nic_bandwidth.value), described->name,
+                   name_of(described->nic_bandwidth.provenance.kind),
+                   described->network == NetworkKind::rdma ? "RDMA" : "TCP")});
+}
+
 // Adds a warning if another GPU's profile stands in for the cluster's GPU, unless the user chose a
 // device.
 void find_stand_in(const Words& words, const TrainingPlan& training, Catalog& catalog,
@@ -226,6 +244,7 @@ void find_of_model(const Words& words, const TrainingPlan& training, Catalog& ca
                    std::vector<Finding>& findings) {
   find_experts(training, findings);
   find_stand_in(words, training, catalog, findings);
+  find_other_network(words, training, catalog, findings);
   const std::string& model = *words.find("model");
   const bool config_json = is_path(model) && is_config_json(catalog.texts()->model(model));
   if (assumes_seq_len(words, training, config_json))

@@ -79,7 +79,7 @@ TEST_CASE("scenario: missing inputs are named") {
                                 "(allowed: {})",
                                 fmt::join(optimizer_names(), ", "))));
   CHECK_THAT(refusal(without({"global_batch", "micro_batch"})),
-             Equals("--global-batch: is missing: give two of --global-batch, --micro-batch and "
+             Equals("--global-batch: is missing: give it or --micro-batch, or two of them and "
                     "--grad-accum"));
   CHECK_THAT(
       refusal(without({"global_batch", "micro_batch"}, {{"grad_accum", "4"}})),

@@ -134,7 +134,8 @@ std::vector<WhatIfKey> run_keys() {
        "START:INCREMENT:SAMPLES, batches of early steps on the way to the full one, as Megatron's"},
       {"seq_len", "tokens per sample (default: the model's)", whole, {1, 1 << 20}},
       {"steps",
-       "optimizer steps of the run (default: 1000; advise: as freeze_step is published for)",
+       "optimizer steps of the run (default: 1000; with freeze_step as a number, as many as it is "
+       "published for)",
        whole,
        {1, 1e9}},
       {"samples", "samples of the run, instead of --steps", whole, {1, 1e12}},

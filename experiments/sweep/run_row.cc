@@ -45,7 +45,9 @@ RunRow run_row_of(const csv::Table& table, std::size_t row) {
   run.speedup = speedup_of(table, row, "speedup_vs_baseline", "speedup_low", "speedup_high");
   run.fused = speedup_of(table, row, "fused_speedup", "fused_speedup_low", "fused_speedup_high");
   run.measure_first = cell_text(table, row, "measure_first");
-  std::istringstream codes(cell_text(table, row, "findings"));
+  const std::string findings(cell_text(table, row, "findings"));
+  run.fails = backend_fails(findings);
+  std::istringstream codes(findings);
   for (std::string code; codes >> code;) run.findings.push_back(code);
   if (!run.speedup) return run;
   const double warmup = number("warmup_steps");
@@ -61,7 +63,7 @@ std::vector<const RunRow*> sound_rows(const std::vector<RunRow>& rows) {
   for (const RunRow& row : rows) {
     if (!row.ok()) continue;
     ran.push_back(&row);
-    if (!row.speedup || row.warm_up == WarmUp::usual) sound.push_back(&row);
+    if (!row.speedup || is_compared(row)) sound.push_back(&row);
   }
   return sound.empty() ? ran : sound;
 }
@@ -71,9 +73,7 @@ RowVerdicts verdicts_of(const std::vector<RunRow>& rows) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const RunRow& row = rows[i];
     if (!row.ok() || !row.speedup) continue;
-    if (row.warm_up == WarmUp::none) ++verdicts.no_warmup;
-    if (row.warm_up == WarmUp::most_of_the_run) ++verdicts.mostly_warmup;
-    if (row.warm_up != WarmUp::usual) continue;
+    if (verdicts.left_out.add(row.warm_up, row.fails)) continue;
     verdicts.own.add(i, *row.speedup, row.verdict, row.measure_first);
     if (row.fused) verdicts.fused.add(i, *row.fused, row.fused_verdict, "");
   }

@@ -26,6 +26,7 @@ struct RunRow {
   Verdict verdict = Verdict::not_judged;  // verdict on `speedup`
   Verdict fused_verdict = Verdict::not_judged;
   WarmUp warm_up = WarmUp::usual;
+  bool fails = false;  // its backend ends with an error
   std::string measure_first;
   std::vector<std::string> findings;  // codes of the findings
 
@@ -36,18 +37,18 @@ struct RunRow {
 // not a number.
 RunRow run_row_of(const csv::Table& table, std::size_t row);
 
-// Returns whether the row compresses with a usual share of warm-up.
+// Returns whether the row compresses with a usual share of warm-up, by a backend that runs.
 inline bool is_compared(const RunRow& row) {
-  return row.ok() && row.speedup && row.warm_up == WarmUp::usual;
+  return row.ok() && row.speedup && row.warm_up == WarmUp::usual && !row.fails;
 }
 // Returns the rows among which the fastest and the cheapest are searched: those that ran and either
-// do not compress or have a usual share of warm-up. If there are none, all rows that ran.
+// do not compress or are compared. If there are none, all rows that ran.
 std::vector<const RunRow*> sound_rows(const std::vector<RunRow>& rows);
 
 // Counts of the verdicts of the rows that are compared; `fused`: with the fused kernels.
 struct RowVerdicts {
   VerdictCounts own, fused;
-  std::size_t no_warmup = 0, mostly_warmup = 0;  // rows left out
+  LeftOut left_out;
 };
 RowVerdicts verdicts_of(const std::vector<RunRow>& rows);
 

@@ -203,7 +203,7 @@ std::string answer_of(const Sweep& sweep) {
   const std::string pays =
       in_words(verdicts.own, verdicts.fused, [&](std::size_t point) { return sweep.name(point); });
   if (!pays.empty()) out += pays + "\n";
-  const std::string rest = left_out_text(verdicts.no_warmup, verdicts.mostly_warmup);
+  const std::string rest = left_out_text(verdicts.left_out);
   if (!rest.empty()) out += fmt::format("Left out of these: {}.\n", rest);
   if (const std::string turns = turns_over_gpus(sweep); !turns.empty()) out += turns + "\n";
   return out + longer_on_faster_nics(sweep) + keys_without_effect(sweep);

@@ -113,14 +113,40 @@ WarmUp warm_up_of(double freeze_step, double steps) {
   return freeze_step - 1 > longest ? WarmUp::most_of_the_run : WarmUp::usual;
 }
 
-std::string left_out_text(std::size_t none, std::size_t most_of_the_run) {
+bool backend_fails(std::string_view findings) {
+  constexpr std::string_view code = "backend-fails";
+  for (std::size_t at = findings.find(code); at != std::string_view::npos;
+       at = findings.find(code, at + 1)) {
+    const std::size_t end = at + code.size();
+    if ((at == 0 || findings[at - 1] == ' ') && (end == findings.size() || findings[end] == ' '))
+      return true;
+  }
+  return false;
+}
+
+bool LeftOut::add(WarmUp warm_up, bool fails) {
+  if (fails)
+    ++failing;
+  else if (warm_up == WarmUp::none)
+    ++no_warm_up;
+  else if (warm_up == WarmUp::most_of_the_run)
+    ++long_warm_up;
+  else
+    return false;
+  return true;
+}
+
+std::string left_out_text(const LeftOut& left_out) {
   std::vector<std::string> said;
-  if (none > 0)
-    said.push_back(fmt::format(
-        "{} without warm-up (freeze_step 0 or 1), which have no variance to freeze", none));
-  if (most_of_the_run > 0)
+  if (left_out.failing > 0)
+    said.push_back(fmt::format("{} whose backend ends with an error there", left_out.failing));
+  if (left_out.no_warm_up > 0)
+    said.push_back(
+        fmt::format("{} without warm-up (freeze_step 0 or 1), which have no variance to freeze",
+                    left_out.no_warm_up));
+  if (left_out.long_warm_up > 0)
     said.push_back(fmt::format("{} that warm up for more than {:.0f} % of their steps",
-                               most_of_the_run, 100 * longest_warmup_share));
+                               left_out.long_warm_up, 100 * longest_warmup_share));
   return fmt::format("{}", fmt::join(said, "; "));
 }
 

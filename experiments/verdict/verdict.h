@@ -11,7 +11,8 @@
 // Among many runs, those with an unusual share of warm-up are not representative. A run that
 // compresses from its first step on has no variance to freeze. One that warms up for more than half
 // of its steps is hardly compressed. Tables and figures over freeze_step show them. Counts, best,
-// worst, medians and fastest leave them out and state how many.
+// worst, medians and fastest leave them out and state how many, and likewise runs with a backend
+// that ends with an error there (models/training/price/backend_limit.h).
 #pragma once
 
 #include <cstddef>
@@ -50,9 +51,22 @@ enum class WarmUp { usual, none, most_of_the_run };
 // Classifies the warm-up. Steps count from 1, and step freeze_step already compresses. NaN: the
 // optimizer has no freeze step.
 WarmUp warm_up_of(double freeze_step, double steps);
+
+// Returns whether the codes of a row's findings, separated by spaces, say that its backend ends
+// with an error.
+bool backend_fails(std::string_view findings);
+
+// Numbers of runs that are left out, by reason. A run that fails counts as failing alone.
+struct LeftOut {
+  std::size_t no_warm_up = 0, long_warm_up = 0, failing = 0;
+
+  // Adds a run, and returns whether it is left out.
+  bool add(WarmUp warm_up, bool fails);
+  std::size_t all() const { return no_warm_up + long_warm_up + failing; }
+};
 // Returns "2 without warm-up (freeze_step 0 or 1), which have no variance to freeze; ..."; empty if
 // none were left out.
-std::string left_out_text(std::size_t none, std::size_t most_of_the_run);
+std::string left_out_text(const LeftOut& left_out);
 
 // Counts of the verdicts of many runs.
 struct VerdictCounts {

@@ -84,10 +84,26 @@ TEST_CASE("verdict: unusual shares of warm-up are recognised") {
   CHECK(warm_up_of(502, 1000) == WarmUp::most_of_the_run);
   CHECK(warm_up_of(501, 999) == WarmUp::usual);  // "50%" of 999 steps
   CHECK(warm_up_of(502, 999) == WarmUp::most_of_the_run);
-  CHECK(left_out_text(0, 0).empty());
-  CHECK(left_out_text(2, 1) ==
-        "2 without warm-up (freeze_step 0 or 1), which have no variance to freeze; 1 that warm up "
-        "for more than 50 % of their steps");
+  CHECK(left_out_text({}).empty());
+  CHECK(left_out_text({2, 1, 3}) ==
+        "3 whose backend ends with an error there; 2 without warm-up (freeze_step 0 or 1), which "
+        "have no variance to freeze; 1 that warm up for more than 50 % of their steps");
+  LeftOut left_out;
+  CHECK_FALSE(left_out.add(WarmUp::usual, false));
+  CHECK(left_out.add(WarmUp::usual, true));
+  CHECK(left_out.add(WarmUp::none, true));
+  CHECK(left_out.add(WarmUp::none, false));
+  CHECK(left_out.add(WarmUp::most_of_the_run, false));
+  CHECK(left_out_text(left_out) == left_out_text({1, 1, 2}));
+  CHECK(left_out.all() == 4);
+}
+
+TEST_CASE("verdict: a backend that fails is told by its code alone") {
+  CHECK(backend_fails("backend-fails"));
+  CHECK(backend_fails("memory-tight backend-fails"));
+  CHECK(backend_fails("backend-fails freeze-early"));
+  CHECK_FALSE(backend_fails(""));
+  CHECK_FALSE(backend_fails("backend-fails-not not-backend-fails"));
 }
 
 TEST_CASE("verdict: a ratio has enough digits to show on which side of 1 it lies") {

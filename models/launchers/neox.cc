@@ -72,7 +72,9 @@ void add_feed_forward(KeyReader& keys, std::int64_t hidden, ModelLines& model) {
   const std::int64_t multiple = bounded(keys, "mlp_multiple_of", 1);
   const double factor = keys.number("expansion_factor").value_or(4);
   if (!(factor > 0 && factor <= 1000))
-    keys.refuse("expansion_factor", fmt::format("{} is no factor", factor), "up to 1000");
+    keys.refuse("expansion_factor",
+                fmt::format("a width of {} times the hidden size is not possible", factor),
+                "up to 1000");
   std::int64_t width = bounded(keys, "intermediate_size",
                                static_cast<std::int64_t>(factor * static_cast<double>(hidden)));
   if (gated) width = width * 2 / 3 / 2;

@@ -88,11 +88,11 @@ Source::Measured Source::read_measured(const Table& entry) {
       entry.has("count") == measured.flops_per_sample.has_value())
     fail_input(entry.where("quantity"), "needs to say what it counts: count, or flops_per_sample");
   if ((measured.quantity == Quantity::mfu_pct) != measured.peak_tflops.has_value())
-    fail_input(entry.where("peak_tflops"), "belongs to mfu_pct, which needs it");
+    fail_input(entry.where("peak_tflops"), "is needed with mfu_pct, and with nothing else");
   if ((measured.quantity == Quantity::days) != measured.samples.has_value())
-    fail_input(entry.where("samples"), "belongs to days, which needs it");
+    fail_input(entry.where("samples"), "is needed with days, and with nothing else");
   if ((measured.quantity == Quantity::run_time_s) != measured.steps.has_value())
-    fail_input(entry.where("steps"), "belongs to run_time_s, which needs it");
+    fail_input(entry.where("steps"), "is needed with run_time_s, and with nothing else");
   if (measured.pauses && !measured.steps)
     fail_input(entry.where("pauses"), "stand between the steps of a run_time_s");
   if (entry.has("what_if")) read_templates(entry.table("what_if"), "", measured.what_if);

@@ -117,7 +117,7 @@ Exchange parse_codec(const std::string& text, const Where& where) {
   for (const Form& form : forms) {
     if (word != form.word) continue;
     if (form.takes == Takes::nothing || colon == std::string::npos)
-      fail_input(where, fmt::format("'{}' is not how {} is written", text, word), allowed);
+      fail_input(where, fmt::format("'{}' is no form of {}", text, word), allowed);
     const std::string_view behind = std::string_view(text).substr(colon + 1);
     const bool takes_second = form.takes == Takes::rank || form.takes == Takes::whole;
     const auto second = takes_second ? behind.find(':') : std::string_view::npos;
