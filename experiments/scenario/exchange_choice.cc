@@ -185,12 +185,13 @@ void form_of_momenta(TrainingPlan& training, std::vector<Finding>& findings) {
 }
 
 void find_seldom_meeting(const TrainingPlan& training, std::vector<Finding>& findings) {
-  const std::int64_t every = steps_per_exchange(training.exchange);
+  const std::int64_t every = steps_between(training.exchange);
   const std::int64_t last = training.steps_done + training.steps;
   const std::string seldom = seldom_meets(training.exchange, last);
   if (seldom.empty()) return;
   findings.push_back(
-      {Severity::warning, every > last ? "exchange-never" : "exchange-seldom",
+      {Severity::warning,
+       steps_per_exchange(training.exchange) > last ? "exchange-never" : "exchange-seldom",
        fmt::format("{} exchanges weights every {} steps, and the run ends at {}: {}, so its result "
                    "is not that of the run it is compared with; try: fewer local steps",
                    name_of(training.exchange), every, last, seldom)});

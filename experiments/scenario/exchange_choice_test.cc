@@ -189,6 +189,16 @@ TEST_CASE("exchange choice: exchanges that are inexact, rare or without effect a
       CHECK(says(asked, "exchange-seldom") == (every > length / 10 || every > 2000));
     }
   }
+  // Each fragment goes every H steps, however many there are.
+  for (const char* parts : {"", " / fragments 5", " / fragments 5 / overlap 2"}) {
+    INFO(parts);
+    const auto every = [&](int steps) {
+      return exchanging(fmt::format("int4 / every {} / ranks{}", steps, parts));
+    };
+    CHECK(says(every(6000), *parts == '\0' ? "exchange-never" : "exchange-seldom"));
+    CHECK(says(every(600), "exchange-seldom"));
+    CHECK_FALSE(says(every(590), "exchange-seldom"));
+  }
   CHECK(says(exchanging("powersgd:1000"), "exchange-whole"));
   CHECK_FALSE(says(exchanging("powersgd:4"), "exchange-whole"));
   CHECK(says(exchanging("qgz", {{"zero_stage", "2"}}), "exchange-of-stage-3"));

@@ -72,12 +72,6 @@ bool is_local(const Exchange& exchange) {
          exchange.every > 1;
 }
 
-// Returns H, the steps from one exchange of weights to the next; 1 if gradients are exchanged.
-std::int64_t steps_between(const Exchange& exchange) {
-  if (exchange.every > 1) return exchange.every;
-  return is_local(exchange) ? static_cast<std::int64_t>(exchange.parameter) : 1;
-}
-
 constexpr std::string_view pattern_words[] = {"flat", "two-level", "sharded", "relay", "store"};
 constexpr std::string_view timing_words[] = {"after", "overlapped"};
 
@@ -279,6 +273,11 @@ std::string codec_name(const Exchange& exchange) {
   return fmt::format("{}:{:.6g}%", form.word, 100 * exchange.parameter);
 }
 
+std::int64_t steps_between(const Exchange& exchange) {
+  if (exchange.every > 1) return exchange.every;
+  return is_local(exchange) ? static_cast<std::int64_t>(exchange.parameter) : 1;
+}
+
 std::int64_t steps_per_exchange(const Exchange& exchange) {
   return steps_between(exchange) / parts_of_weights(exchange);
 }
@@ -288,16 +287,17 @@ int parts_of_weights(const Exchange& exchange) {
 }
 
 std::string seldom_meets(const Exchange& exchange, std::int64_t steps) {
-  constexpr std::int64_t least_meetings = 10;
-  const std::int64_t every = steps_per_exchange(exchange);
+  constexpr std::int64_t least_meetings = 10, most_steps = 4 * diloco_steps;
+  const std::int64_t every = steps_between(exchange);
   if (every <= 1) return "";
   const std::int64_t meetings = steps / every;
-  if (meetings == 0) return "its ranks never meet";
+  if (steps < steps_per_exchange(exchange)) return "its ranks never meet";
+  if (meetings == 0) return "its ranks exchange only a part of the weights";
   if (meetings < least_meetings)
     return fmt::format("its ranks meet only {} time{}", meetings, meetings == 1 ? "" : "s");
-  if (every <= most_published_steps) return "";
-  return fmt::format("its ranks meet every {} steps, and those of published runs at least every {}",
-                     every, most_published_steps);
+  if (every <= most_steps) return "";
+  return fmt::format("its ranks meet every {} steps, and those of DiLoCo every {}", every,
+                     diloco_steps);
 }
 
 int site_ranks(const Exchange& exchange) { return std::max(1, exchange.site); }

