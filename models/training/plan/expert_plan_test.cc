@@ -4,7 +4,7 @@
 
 #include "models/training/memory/memory.h"
 #include "models/training/plan/layout_contents.h"
-#include "models/training/plan/layout_plan.h"
+#include "models/training/plan/step_plan.h"
 #include "models/training/price/one_hot_dispatch.h"
 #include "models/training/price/weight_stream.h"
 #include "models/training/run/training_case.h"
@@ -325,7 +325,7 @@ TEST_CASE(
 // are replaced by those of 128 experts and a gate. Qwen3 stacks a layer's experts in two tensors.
 TEST_CASE("experts: an optimizer is launched only for the tensors of its own rank") {
   const auto tensors = [](const ExpertCase& of) {
-    const StepPlan plan = plan_layout_step(expert_training(of), {StepKind::uniform, 1000, 1});
+    const StepPlan plan = plan_step(expert_training(of), {StepKind::uniform, 1000, 1});
     for (const PlanOp& op : plan.ops)
       if (op.name == "optimizer") return std::get<KernelWork>(op.work).tensors;
     return 0.0;

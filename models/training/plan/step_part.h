@@ -1,5 +1,5 @@
 // A part of a step, such as an exchange of gradients or an update on the host. One module creates
-// it, and the plan of the step (step_plan.h, layout_plan.h) puts all parts in order.
+// it, and the plan of the step (step_draft.h) puts all parts in order.
 #pragma once
 
 #include <string>

@@ -2,17 +2,19 @@
 // with the bytes that it moves or the work that it computes. The plan can be printed, priced
 // (price.h), executed (step.h) and counted; it contains no bandwidth, latency or time.
 //
-// A step is `gas` micro batches forward and backward. After the last backward pass follow
+// A step is planned in this order, for every class of equal ranks: the passes of all micro batches
+// with the sums or exchanges of gradients among them, the agreement on overflow, the update of the
+// weights, the exchange of momenta, and the gathering of updated weights (step_update.h).
 //
-//   uniform, warmup   gradients summed over ranks: buckets filled, all_reduced, scaled, copied back
-//                     (with ZeRO or Overlap::ddp earlier: gradient_reduction.h), then the optimizer
-//   compression       overflow flag all_reduced, optimizer up to the momentum, compressed_allreduce
-//                     (compressed_allreduce.h) once per fused buffer (LAMB), per parameter group
-//                     (Adam, fp16; with bf16 for the rank's share of it) or per tensor (Adam, fp32)
-//   silent            no communication (0/1 Adam between its sync points)
+//   without a layout   `gas` micro batches forward and backward; each pass is one operation
+//                      (micro_batches.h). After the last backward pass, buckets of gradients are
+//                      filled, all_reduced, scaled and copied back; with ZeRO or Overlap::ddp
+//                      earlier (gradient_reduction.h)
+//   under a layout     the passes of each pipeline stage, in segments (pipeline_passes.h)
 //
-// If the wrapper shards the optimizer (models/recipe/wrapper.h), weights are all_gathered after
-// every step, group by group. DeepSpeed's stage 0 has no overlap.
+// Steps of kind `compression` exchange momenta instead of gradients (compressed_allreduce.h);
+// `silent` steps communicate nothing (0/1 Adam between its sync points). The `dry_run` of a 1-bit
+// optimizer updates nothing.
 #pragma once
 
 #include <cstdint>

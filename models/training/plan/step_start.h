@@ -14,13 +14,16 @@
 
 #include <vector>
 
+#include "models/optimizer/optimizer_model.h"
 #include "models/parallel/rank_parameters.h"
+#include "models/training/plan/parallelism.h"
 #include "models/training/plan/step_part.h"
-#include "models/training/plan/training_plan.h"
 
 namespace lambcast {
 
-std::vector<StepPart> step_start(const TrainingPlan& training,
-                                 const parallel::RankParameters& held);
+// Returns the work on the parameters `held` by one rank. `with_adapters`: their other weights are
+// frozen.
+std::vector<StepPart> step_start(const Parallelism& how, OptimizerType optimizer,
+                                 bool with_adapters, const parallel::RankParameters& held);
 
 }  // namespace lambcast

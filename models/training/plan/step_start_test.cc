@@ -5,7 +5,7 @@
 #include <string>
 
 #include "models/training/plan/layout_contents.h"
-#include "models/training/plan/layout_plan.h"
+#include "models/training/plan/step_plan.h"
 #include "models/training/run/layout_case.h"
 
 namespace lambcast {
@@ -19,7 +19,7 @@ std::map<std::string, double> starts_with(const TrainingPlan& training) {
   parallel::RankParameters held;
   held.divided = 910, held.whole = 90, held.vocabulary = 210;
   std::map<std::string, double> bytes;
-  for (const StepPart& part : step_start(training, held))
+  for (const StepPart& part : step_start(*training.parallelism, training.optimizer(), false, held))
     bytes[part.name] = std::get<MemoryWork>(part.work).bytes;
   return bytes;
 }
@@ -36,7 +36,7 @@ TEST_CASE("step start: gradients are cleared, matrices of blocks quantized once"
   CHECK(starts_with(training).at("quantize weights") == 3 * 700);
 
   // Both operations precede the gather of the first weights, which the passes wait for.
-  const StepPlan plan = plan_layout_step(training, {StepKind::uniform, 1024, 1});
+  const StepPlan plan = plan_step(training, {StepKind::uniform, 1024, 1});
   REQUIRE(plan.ops.size() > 3);
   CHECK(plan.ops[0].name == "clear gradients");
   CHECK(plan.ops[1].name == "quantize weights");

@@ -8,7 +8,7 @@
 #include "models/training/memory/memory.h"
 #include "models/training/memory/memory_remedy.h"
 #include "models/training/plan/layout_contents.h"
-#include "models/training/plan/layout_plan.h"
+#include "models/training/plan/step_plan.h"
 #include "models/training/run/layout_case.h"
 #include "models/training/run/training_case.h"
 
@@ -44,8 +44,8 @@ TEST_CASE("layout step: parts are means over stages and add up to the step") {
 // twice that backward.
 TEST_CASE("layout step: heads exchanged for tokens, and a ring") {
   const auto plan_of = [](FrameworkName framework) {
-    return plan_layout_step(layout_training({.cp = 5, .framework = framework}),
-                            {StepKind::uniform, 1000, 1})
+    return plan_step(layout_training({.cp = 5, .framework = framework}),
+                     {StepKind::uniform, 1000, 1})
         .pipeline.value();
   };
   const PipelinePlan heads = plan_of(FrameworkName::deepspeed),
@@ -71,7 +71,7 @@ TEST_CASE("layout step: keys and values are gathered, and a traced program waits
     return training;
   };
   const auto plan_of = [&](Fusion fusion) {
-    return plan_layout_step(training_with(fusion), {StepKind::uniform, 1000, 1}).pipeline.value();
+    return plan_step(training_with(fusion), {StepKind::uniform, 1000, 1}).pipeline.value();
   };
   const PipelinePlan compiled = plan_of(Fusion::compiled);
   CHECK(compiled.block.ring == Ring::traced);
@@ -243,10 +243,21 @@ TEST_CASE("layout step: sums within a copy of the model are also made in compres
   for (const StepKind kind :
        {StepKind::warmup, StepKind::round, StepKind::compression, StepKind::silent}) {
     INFO(name_of(kind));  // each count of 2 is the first stage and the last one
-    const std::vector<PlanOp> ops = plan_layout_step(training, {kind, 1024, 1}).ops;
+    const std::vector<PlanOp> ops = plan_step(training, {kind, 1024, 1}).ops;
     CHECK(std::ranges::count(ops, "all_reduce tied embedding", &PlanOp::name) == 2);
     CHECK(std::ranges::count(ops, "all_reduce gradients of norms", &PlanOp::name) == 2);
   }
+}
+
+TEST_CASE("layout step: the dry run of a 1-bit optimizer updates nothing") {
+  TrainingPlan training = layout_training({.tp = 2, .dp = 4});
+  training.recipe.optimizer = OptimizerType::onebit_adam;
+  const auto updates = [&](StepKind kind) {
+    const std::vector<PlanOp> ops = plan_step(training, {kind, 1024, 1}).ops;
+    return std::ranges::count(ops, "optimizer", &PlanOp::name);
+  };
+  CHECK(updates(StepKind::dry_run) == 0);
+  CHECK(updates(StepKind::warmup) == 1);
 }
 
 TEST_CASE("layout step: both ends of a pipeline sum tied weights at the same time") {
