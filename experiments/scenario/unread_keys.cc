@@ -181,9 +181,7 @@ constexpr Unread of_run[] = {
     {"versions", [](const Words&, const TrainingPlan& training) { return !is_deepspeed(training); },
      "they are checked against what DeepSpeed needs, and another framework is forecast"},
     {"gradient_clipping",
-     [](const Words&, const TrainingPlan& training) {
-       return training.parallelism || training.wrapper() != Wrapper::bf16;
-     },
+     [](const Words&, const TrainingPlan& training) { return !training.has_bf16_optimizer(); },
      "it is forecast of BF16_Optimizer, which clips in a pass of its own: where gradients are "
      "unscaled they are clipped with that"},
     {"weight_decay",

@@ -101,7 +101,8 @@ class Ledger {
     std::string reason = other_stage ? "" : reason_of(bearing);
     if (reason.empty()) reason = factor_reason(key);
     if (reason.empty()) reason = section_reason(key);
-    if (key == "gradient_clipping" && wrapper_of(recipe_of(config_)) != Wrapper::bf16)
+    // With bf16 the wrapper depends on the layout too (TrainingPlan::has_bf16_optimizer).
+    if (key == "gradient_clipping" && recipe_of(config_).precision.weights != DataType::bf16)
       reason = "gradients are scaled in the pass that unscales them";
     if (bearing == Bearing::unmodelled || bearing == Bearing::precision_unmodelled)
       reason = "switched off";

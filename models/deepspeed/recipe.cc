@@ -19,7 +19,8 @@ Precision precision_of(const DeepSpeedConfig& config) {
 }  // namespace
 
 Engine engine_of(const Version& release) {
-  return {release >= release::checks_every_tensor, release >= release::wraps_bf16_as_fp16};
+  return {release >= release::checks_every_tensor, release >= release::has_bf16_optimizer,
+          release >= release::wraps_bf16_as_fp16};
 }
 
 Recipe recipe_of(const DeepSpeedConfig& config) {

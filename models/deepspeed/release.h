@@ -3,7 +3,7 @@
 //
 // Sources: the tags v0.3.0 to v0.19.5 and edaa72212, runtime/engine.py (get_data_types,
 // dynamic_loss_scale, _do_optimizer_sanity_check, _configure_fp16_optimizer),
-// runtime/fp16/fused_optimizer.py; pull requests 416, 7665 and 8490.
+// runtime/fp16/fused_optimizer.py; pull requests 416, 1801, 7665 and 8490.
 #pragma once
 
 #include "sim/base/version.h"
@@ -13,6 +13,8 @@ namespace lambcast::deepspeed::release {
 // FP16_Optimizer checks for overflow tensor by tensor and waits for each; earlier releases compute
 // the norm instead.
 inline constexpr Version checks_every_tensor{0, 3, 1};
+// BF16_Optimizer exists, at first for pipelines alone. It sums gradients in fp32.
+inline constexpr Version has_bf16_optimizer{0, 6, 2};
 // From here until drops_loss_scale, gradients of micro batches are summed instead of averaged in
 // the compression stage.
 inline constexpr Version sums_micro_batches{0, 16, 0};

@@ -34,6 +34,7 @@ struct Zero {
 struct Engine {
   bool checks_every_tensor =
       true;  // checks tensors for overflow one by one; else through the norm of all
+  bool has_bf16_optimizer = true;
   bool wraps_bf16_as_fp16 =
       true;  // applies without ZeRO; else states are sharded and sums are fp32
 

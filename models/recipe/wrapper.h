@@ -6,7 +6,7 @@
 //   fp16, 0, any other optimizer              FP16_UnfusedOptimizer   every tensor        all
 //   bf16, 0, from release 0.17.6 on           as fp16
 //   bf16, 0, before, or 0 or 1 with sums      BF16_Optimizer          a tensor per group  1 / n
-//   of micro batches in fp32
+//   of micro batches in fp32, from 0.6.2 on
 //   any, 1 and 2 otherwise                    DeepSpeedZeroOptimizer  a tensor per group  1 / n
 //   fp32, 0                                   none                    every tensor        all
 //

@@ -81,7 +81,7 @@ GradientReduction of_zero(const TrainingPlan& training) {
   const Zero& zero = training.recipe.zero;
   const double held = bytes_of(training.recipe.precision.weights);
   const double sent = gradient_bytes(training);
-  const double share = 1.0 / training.gpus;
+  const double share = 1.0 / training.data_parallel();
   GradientReduction reduction;
   reduction.each_micro_batch = zero.stage >= 2;
   reduction.overlapped = reduction.double_buffered = zero.overlap;
@@ -147,14 +147,8 @@ bool exchanges_momenta_in_hooks(const TrainingPlan& training, StepKind kind) {
 GradientReduction gradient_reduction(const TrainingPlan& training) {
   if (training.overlap == Overlap::ddp || training.exchange.is_overlapped())
     return of_ddp(training);
-  switch (training.wrapper()) {
-    case Wrapper::bf16:
-      return of_bf16_optimizer(training);
-    case Wrapper::zero:
-      return of_zero(training);
-    default:
-      return of_engine(training);
-  }
+  if (training.has_bf16_optimizer()) return of_bf16_optimizer(training);
+  return training.wrapper() == Wrapper::zero ? of_zero(training) : of_engine(training);
 }
 
 }  // namespace lambcast

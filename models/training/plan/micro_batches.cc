@@ -41,11 +41,6 @@ class MicroBatches {
       passes();
     if (draft_.exchanges() && !draft_.exchanges_beside() && !hooked() && !exchanges_each())
       exchange(1);
-    if (draft_.training.wrapper() == Wrapper::bf16)
-      then({"add up gradients in fp32", Category::optimizer,
-            KernelWork{bf16_accumulation_passes(), elements(),
-                       static_cast<double>(optimized_tensor_count(*draft_.training.model))}},
-           gas());
   }
 
  private:

@@ -147,15 +147,24 @@ class StagePassesWriter {
                          Bytes(owners.of(held) * gradient_bytes(draft_.training) / count));
   }
 
-  // Without overlap, frameworks other than DeepSpeed keep gradients in one buffer.
+  // Without overlap, frameworks other than DeepSpeed keep gradients in one buffer. DeepSpeed copies
+  // each bucket before and after its sum (gradient_reduction.h).
   void reduce_after_passes() {
+    GradientReduction copies;
+    if (draft_.training.runs_as_deepspeed()) copies = gradient_reduction(draft_.training);
+    const auto copy = [&](const char* name, double bytes, std::int64_t times) {
+      if (bytes > 0) then({name, Category::gradient_comm, MemoryWork{bytes}}, times);
+    };
     for (const Owners& owners : ranks_.owners) {
       const double elements = owners.of(held_);
       const auto buckets = how_.framework.in_buckets ? bucket_count(draft_.training, elements) : 1;
-      const double bytes =
-          elements * gradient_bytes(draft_.training) / static_cast<double>(buckets);
-      for (StepPart& part : gradient_sums(how_, owners, sites(), Bytes(bytes)))
-        then(std::move(part), buckets);
+      const double bucket = elements / static_cast<double>(buckets);
+      std::vector<StepPart> sums =
+          gradient_sums(how_, owners, sites(), Bytes(bucket * gradient_bytes(draft_.training)));
+      if (sums.empty()) continue;
+      copy("flatten bucket", copies.fill_bytes * bucket, buckets);
+      for (StepPart& part : sums) then(std::move(part), buckets);
+      copy("scale and copy back", copies.scale_bytes * bucket, buckets);
     }
   }
 

@@ -41,9 +41,12 @@ void norm_and_overflow(StepDraft& draft) {
   const Parallelism& how = *draft.training.parallelism;
   const ProcessGroup everyone = parallel::group(draft.ranks.grid, AxisSet::all());
   if (everyone.ranks == 1) return;
-  const ProcessGroup group = how.sharding != Sharding::none
-                                 ? everyone
-                                 : parallel::group(draft.ranks.grid, {Axis::tp, Axis::pp});
+  // Replicas have the same norm and flag if they have summed their gradients.
+  const bool differ = draft.training.runs_as_deepspeed() && is_fp16(draft.training.wrapper()) &&
+                      !draft.step.sums_gradients() && site_ranks(draft.training.exchange) <= 1;
+  const bool all_ranks = differ || how.sharding != Sharding::none;
+  const ProcessGroup group =
+      all_ranks ? everyone : parallel::group(draft.ranks.grid, {Axis::tp, Axis::pp});
   StepOperations& operations = draft.operations;
   std::vector<OpId> all;
   for (int s = 0; s < how.layout.pp; ++s)
@@ -130,8 +133,9 @@ class UpdateWriter {
     draft_.operations.then(stage_, std::move(part), times);
   }
 
-  void pass(const char* name, const Passes& passes, double elements, double tensors) {
-    then({name, Category::optimizer, KernelWork{passes, elements, tensors}});
+  void pass(const char* name, const Passes& passes, double elements, double tensors,
+            std::int64_t times = 1) {
+    then({name, Category::optimizer, KernelWork{passes, elements, tensors}}, times);
   }
 
   // Returns the number of tensors of the rank, for each of which unfused kernels are launched.
@@ -140,17 +144,9 @@ class UpdateWriter {
                            : static_cast<double>(optimized_tensor_count(*draft_.training.model));
   }
 
-  // Whether the optimizer gets each parameter group as one vector.
-  bool flat() const { return how_ == nullptr && is_flat(draft_.training.wrapper()); }
-
   // Returns the number of pieces that the optimizer gets.
-  double pieces() const { return flat() ? static_cast<double>(groups_.size()) : tensors(); }
-
-  // Under a pipeline, bf16 runs BF16_Optimizer, which has nearly the same passes as ZeRO's wrapper.
-  Wrapper wrapper() const {
-    const bool other = how_ != nullptr && how_->layout.pp > 1 &&
-                       draft_.training.recipe.precision.weights != DataType::fp16;
-    return other ? Wrapper::zero : draft_.training.wrapper();
+  double pieces() const {
+    return draft_.training.has_flat_groups() ? static_cast<double>(groups_.size()) : tensors();
   }
 
   void update() {
@@ -158,33 +154,42 @@ class UpdateWriter {
     sum_norms_of_tensors();
     Passes passes =
         update_passes(draft_.training.optimizer(), draft_.step.kind, draft_.training.kernels,
-                      decaying_share(groups_, draft_.training.recipe.weight_decay > 0, flat()));
+                      decaying_share(groups_, draft_.training.recipe.weight_decay > 0,
+                                     draft_.training.has_flat_groups()));
     if (how_ != nullptr) passes.bytes_per_element -= how_->states.saved_traffic();
     pass("optimizer", passes, elements_, pieces());
     extras();
   }
 
-  // Adds the passes of the wrapper around the optimizer.
+  // Adds the passes of the wrapper around the optimizer. In frameworks other than DeepSpeed, a
+  // pipeline's update in bf16 has the passes of ZeRO's wrapper (assumed).
   void wrap() {
-    const Wrapper wrapper = this->wrapper();
+    const auto& training = draft_.training;
+    const bool pipeline = ranks_.pipeline.stages > 1;
+    const bool bf16 = training.recipe.precision.weights == DataType::bf16;
+    const Wrapper wrapper = pipeline && bf16 ? Wrapper::zero : training.wrapper();
     if (how_ != nullptr && autocasts(*how_)) {
-      pass("unscale and clip", autocast_passes(draft_.training.kernels), elements_, tensors());
-    } else if (how_ == nullptr && wrapper == Wrapper::bf16) {
-      const bool clips = draft_.training.recipe.gradient_clipping > 0;
+      pass("unscale and clip", autocast_passes(training.kernels), elements_, tensors());
+    } else if (training.has_bf16_optimizer()) {
+      const bool clips = training.recipe.gradient_clipping > 0;
+      pass("add up gradients in fp32", bf16_accumulation_passes(), held_.total(), tensors(),
+           training.batch.gas);
       pass("norm, clip and clear gradients", bf16_gradient_passes(clips), held_.total(), tensors());
       pass("copy weights", bf16_weight_passes(), elements_, pieces());
     } else if (wrapper != Wrapper::none) {
-      const Passes passes = wrapper_passes(wrapper, draft_.training.optimizer(),
-                                           draft_.training.kernels, draft_.training.recipe.engine);
+      const Passes passes =
+          wrapper_passes(wrapper, training.optimizer(), training.kernels, training.recipe.engine);
       pass("unscale, clip and copy", passes, elements_, is_fp16(wrapper) ? tensors() : pieces());
     }
   }
 
   // Sums norms of weights and updates of tensors that several ranks share: one call for all
-  // tensors. An optimizer that sums them tensor by tensor has its calls in extras().
+  // tensors. Shards of flat groups are normed by their own rank alone. An optimizer that sums them
+  // tensor by tensor has its calls in extras().
   void sum_norms_of_tensors() {
     const OptimizerModel& optimizer = model_of(draft_.training.optimizer());
-    if (how_ == nullptr || !optimizer.layerwise || optimizer.sums_per_tensor != 0) return;
+    if (draft_.training.has_flat_groups() || !optimizer.layerwise || optimizer.sums_per_tensor != 0)
+      return;
     if (const auto norms = some(call(ranks_.shards().shard, Op::all_reduce, 2 * 4 * tensors())))
       then({"all_reduce norms of tensors", Category::gradient_comm, *norms});
   }

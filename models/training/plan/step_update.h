@@ -3,8 +3,9 @@
 //
 //   agreement    without a layout: the overflow flag, if the wrapper reduces it in every step or if
 //                ranks sum no gradients.
-//                Under a layout: norm and overflow, two all_reduces of 4 bytes over all ranks that
-//                divide the model or share states; a barrier of all stages, except in zero-bubble
+//                Under a layout: norm and overflow, two all_reduces of 4 bytes over the ranks of a
+//                copy of the model; over all ranks if they share states, or if they sum no
+//                gradients (DeepSpeed with fp16); a barrier of all stages, except in zero-bubble
 //                schedules, whose stages step separately
 //   update       passes of the wrapper (models/recipe/wrapper.h) and of the optimizer over the
 //                rank's share, and further work and calls (optimizer_state.h); or on the host

@@ -59,17 +59,26 @@ struct TrainingPlan {
   Wrapper wrapper() const { return wrapper_of(recipe); }
   // Returns the number of ranks that share the optimizer's state.
   int shards() const { return is_sharded(wrapper()) ? gpus : 1; }
-  // Whether DeepSpeed passes each parameter group, or a rank's shard of it, to the optimizer as one
-  // vector. Under a pipeline, bf16 uses BF16_Optimizer, which does. Other frameworks track the
-  // owner of each shard.
-  bool flattens() const {
-    if (model_of(optimizer()).matrix_work)
-      return false;  // such optimizers read whole matrices from the vector
-    if (!parallelism) return is_flat(wrapper());
-    if (parallelism->framework.name != FrameworkName::deepspeed) return false;
-    const bool bf16 = recipe.precision.weights == DataType::bf16;
-    return is_flat(wrapper()) || (bf16 && parallelism->layout.pp > 1);
+  // Whether the run has DeepSpeed's wrappers and its copies of gradients (models/recipe/wrapper.h).
+  bool runs_as_deepspeed() const {
+    return !parallelism || parallelism->framework.name == FrameworkName::deepspeed;
   }
+  // Whether DeepSpeed's BF16_Optimizer updates the weights. Under a pipeline it does so with bf16
+  // in every release that has it.
+  bool has_bf16_optimizer() const {
+    const bool pipeline = parallelism && parallelism->layout.pp > 1;
+    const bool bf16 = recipe.precision.weights == DataType::bf16;
+    return runs_as_deepspeed() && recipe.engine.has_bf16_optimizer &&
+           (wrapper() == Wrapper::bf16 || (pipeline && bf16));
+  }
+  // Whether the optimizer gets each parameter group, or a rank's shard of it, as one vector. Other
+  // frameworks track the owner of each shard.
+  bool has_flat_groups() const {
+    return runs_as_deepspeed() && (is_flat(wrapper()) || has_bf16_optimizer());
+  }
+  // The same, if the optimizer also computes with these vectors; some read whole matrices from
+  // them.
+  bool flattens() const { return has_flat_groups() && !model_of(optimizer()).matrix_work; }
   // Returns the number of ranks with different samples.
   int data_parallel() const { return parallelism ? parallelism->layout.dp : gpus; }
   int nodes() const { return (gpus + gpus_per_node - 1) / gpus_per_node; }

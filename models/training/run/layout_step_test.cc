@@ -249,17 +249,6 @@ TEST_CASE("layout step: sums within a copy of the model are also made in compres
   }
 }
 
-TEST_CASE("layout step: the dry run of a 1-bit optimizer updates nothing") {
-  TrainingPlan training = layout_training({.tp = 2, .dp = 4});
-  training.recipe.optimizer = OptimizerType::onebit_adam;
-  const auto updates = [&](StepKind kind) {
-    const std::vector<PlanOp> ops = plan_step(training, {kind, 1024, 1}).ops;
-    return std::ranges::count(ops, "optimizer", &PlanOp::name);
-  };
-  CHECK(updates(StepKind::dry_run) == 0);
-  CHECK(updates(StepKind::warmup) == 1);
-}
-
 TEST_CASE("layout step: both ends of a pipeline sum tied weights at the same time") {
   const StepRun step = step_of({.dp = 2, .pp = 4, .micro_batches = 8});
   std::vector<SimTime> begins;
