@@ -41,9 +41,11 @@ Judged LayoutJudge::judge(const LayoutCandidate& candidate) {
           {}};
 }
 
-double LayoutJudge::step_time_us(const LayoutCandidate& candidate) {
+std::optional<double> LayoutJudge::step_time_us(const LayoutCandidate& candidate, double limit_us) {
   const TrainingPlan training = resolve(with_layout(space_, candidate), catalog_).training;
-  return step(training, Intervals::left_out).metrics.step_time.us();
+  const auto step = run_step_within(limit_us, training,
+                                    compared_step(training.optimizer(), training.seq_len), costs_);
+  return step ? std::optional(step->metrics.step_time.us()) : std::nullopt;
 }
 
 StepRun LayoutJudge::step(const TrainingPlan& training, Intervals intervals) {

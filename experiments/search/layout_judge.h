@@ -30,8 +30,9 @@ class LayoutJudge {
 
   Judged judge(const LayoutCandidate& candidate);
 
-  // Returns the step time of a candidate that runs; the compressed step for 1-bit optimizers.
-  double step_time_us(const LayoutCandidate& candidate);
+  // Returns the step time of a candidate that runs, or nothing if it exceeds a limit; the
+  // compressed step for 1-bit optimizers.
+  std::optional<double> step_time_us(const LayoutCandidate& candidate, double limit_us);
   StepRun step(const TrainingPlan& training, Intervals intervals);
 
   Catalog& catalog() { return catalog_; }

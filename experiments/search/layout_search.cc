@@ -19,20 +19,15 @@
 namespace lambcast {
 namespace {
 
-// Upper limit of the step times shown. It falls once as many divisions (or settings) as are shown
-// have a faster candidate, since slower ones are then not shown.
+// Upper limit of the step times shown. A candidate is not shown if its division (or setting) has a
+// faster one, or if as many divisions as are shown have.
 class Limit {
  public:
   explicit Limit(const SearchOptions& options) : options_(options) {}
 
   void found(const LayoutCandidate& layout, std::size_t place, double time_us) {
-    using Division = std::array<std::size_t, 4>;
-    const auto size = [](int ranks) { return static_cast<std::size_t>(ranks); };
-    const Division of = options_.every_setting ? Division{place}
-                                               : Division{size(layout.tp), size(layout.cp),
-                                                          size(layout.pp), size(layout.ep)};
     const std::lock_guard lock(mutex_);
-    const auto [entry, is_new] = fastest_.try_emplace(of, time_us);
+    const auto [entry, is_new] = fastest_.try_emplace(division(layout, place), time_us);
     entry->second = std::min(entry->second, time_us);
     if (options_.best == 0 || fastest_.size() < options_.best) return;
     std::vector<double> times;
@@ -42,13 +37,27 @@ class Limit {
     time_us_ = *last;
   }
 
-  double time_us() const { return time_us_; }
+  // Returns the limit of a candidate.
+  double time_us(const LayoutCandidate& layout, std::size_t place) const {
+    const std::lock_guard lock(mutex_);
+    const auto known = fastest_.find(division(layout, place));
+    return known == fastest_.end() ? time_us_ : std::min(time_us_, known->second);
+  }
 
  private:
+  using Division = std::array<std::size_t, 4>;
+
+  Division division(const LayoutCandidate& layout, std::size_t place) const {
+    const auto size = [](int ranks) { return static_cast<std::size_t>(ranks); };
+    return options_.every_setting
+               ? Division{place}
+               : Division{size(layout.tp), size(layout.cp), size(layout.pp), size(layout.ep)};
+  }
+
   const SearchOptions& options_;
-  std::mutex mutex_;
-  std::map<std::array<std::size_t, 4>, double> fastest_;
-  std::atomic<double> time_us_ = std::numeric_limits<double>::infinity();
+  mutable std::mutex mutex_;
+  std::map<Division, double> fastest_;
+  double time_us_ = std::numeric_limits<double>::infinity();
 };
 
 // Judges all candidates. Forecasts the steps of those that run, in order of their lower bounds
@@ -128,9 +137,10 @@ class Search {
     in_threads(order.size(), 1, [&](LayoutJudge& judge, std::size_t at) {
       const std::size_t place = order[at];
       ++done_;
-      if (least_[place]->us() > limit_.time_us()) return;
-      steps_us_[place] = judge.step_time_us(candidates_[place]);
-      limit_.found(candidates_[place], place, *steps_us_[place]);
+      const double limit_us = limit_.time_us(candidates_[place], place);
+      if (least_[place]->us() > limit_us) return;
+      steps_us_[place] = judge.step_time_us(candidates_[place], limit_us);
+      if (steps_us_[place]) limit_.found(candidates_[place], place, *steps_us_[place]);
     });
   }
 

@@ -101,10 +101,15 @@ TEST_CASE("layout search: no candidate that runs is faster than the layouts foun
 // nothing out must find the same layouts.
 TEST_CASE("layout search: layouts that are left out are slower than those shown") {
   const std::vector<WhatIf> questions{
-      layouts_asked(), layouts_asked({{"framework", "torchtitan"}, {"model", "llama3-8b"}}),
+      layouts_asked(),
+      layouts_asked({{"framework", "torchtitan"}, {"model", "llama3-8b"}}),
       layouts_asked({{"pipeline_schedule", "zb1p"}, {"gpus", "8"}}),
       layouts_asked({{"model.layers", "46"}}),
-      layouts_asked({{"model", "mixtral-8x7b"}, {"gpus", "16"}, {"seq_len", "4096"}})};
+      layouts_asked({{"model", "mixtral-8x7b"}, {"gpus", "16"}, {"seq_len", "4096"}}),
+      layouts_asked({{"network", "flow"},
+                     {"cluster.fabric.kind", "fat-tree"},
+                     {"cluster.fabric.nodes_per_leaf", "2"},
+                     {"cluster.fabric.oversubscription", "4"}})};
   for (const WhatIf& asked : questions) {
     SearchOptions options;
     options.best = 4;

@@ -221,11 +221,11 @@ std::shared_ptr<const LaidOut> laid_out(const CollectiveRequest& request,
                                         const std::string& algorithm, Machines& machines,
                                         Machines::Wired& wired, const Transport& transport) {
   const NodeCaps caps = caps_of(known_protocols(request, transport));
-  LaidOuts* const kept = request.expand || request.beside ? nullptr : machines.laid_outs();
+  LaidOuts* const kept = request.expand ? nullptr : machines.laid_outs();
   if (kept == nullptr) return lay_out(request, algorithm, wired, transport, caps);
-  const LaidOuts::Key key(machines.wiring(), algorithm, request.op, request.group, machines.nodes(),
-                          transport.endpoint, transport.pxn && is_messages(request), caps,
-                          request.size.value());
+  const LaidOuts::Key key(machines.wiring(), algorithm, request.op, request.group, request.beside,
+                          machines.nodes(), transport.endpoint,
+                          transport.pxn && is_messages(request), caps, request.size.value());
   if (auto known = kept->find(key)) return known;
   auto laid = lay_out(request, algorithm, wired, transport, caps, kept->of_other_size(key).get());
   kept->keep(key, laid);

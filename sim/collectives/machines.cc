@@ -5,13 +5,15 @@
 namespace lambcast {
 namespace {
 
-// Limit of the cache in sends and runs of flows, about 150 MB.
+// Limit of the cache in sends, runs of flows and flows with links, about 150 MB.
 constexpr std::size_t most_kept = std::size_t{3} << 19;
 
-std::size_t size_of(const LaidOut& laid) {
+// `with_links` is set if the links of all flows are found and kept, as for a group with a place.
+std::size_t size_of(const LaidOut& laid, bool with_links) {
   std::size_t size = 0;
   for (const auto& sends : laid.schedule.send_sets) size += sends.size();
-  for (const auto& paths : laid.routes) size += paths->loads().runs.size();
+  for (const auto& paths : laid.routes)
+    size += paths->loads().runs.size() + (with_links ? paths->size() : 0);
   return size;
 }
 
@@ -32,7 +34,7 @@ std::shared_ptr<const LaidOut> LaidOuts::of_other_size(Key key) const {
 }
 
 void LaidOuts::keep(const Key& key, std::shared_ptr<const LaidOut> laid) {
-  const std::size_t size = size_of(*laid);
+  const std::size_t size = size_of(*laid, std::get<std::optional<Place>>(key).has_value());
   if (size > most_kept) return;
   if (kept_ + size > most_kept) {
     known_.clear();

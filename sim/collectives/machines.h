@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -19,9 +20,11 @@ namespace lambcast {
 // break-even bandwidth of a run prices each schedule at many rates.
 class LaidOuts {
  public:
-  // Key of a schedule: number of the wiring, algorithm, operation, group, number of nodes of the
-  // cluster, choices of the transport, and bytes.
-  using Key = std::tuple<int, std::string, Op, ProcessGroup, int, Endpoint, bool, NodeCaps, double>;
+  // Key of a schedule: number of the wiring, algorithm, operation, group, its place if it shares
+  // the machine with other groups, number of nodes of the cluster, choices of the transport, and
+  // bytes.
+  using Key = std::tuple<int, std::string, Op, ProcessGroup, std::optional<Place>, int, Endpoint,
+                         bool, NodeCaps, double>;
   // Returns the schedule of a key, or null.
   std::shared_ptr<const LaidOut> find(const Key& key) const;
   // Returns a schedule whose key differs only in the bytes and which has bytes to send, or null.

@@ -5,6 +5,7 @@
 // eight sibling groups uses a NIC of its own; with one NIC, all share it.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <vector>
 
@@ -19,7 +20,7 @@ struct Place {
   int node = 0;
   int slot = 0;
 
-  bool operator==(const Place&) const = default;
+  auto operator<=>(const Place&) const = default;
 };
 
 // A group with the properties of its machine that affect a schedule.

@@ -282,10 +282,11 @@ Routes find_routes(const CommSchedule& schedule, const ProcessGroup& group,
 }
 
 Routes on(const Topology& topology, const Routes& routes) {
-  Routes same;
-  for (const auto& paths : routes)
-    same.push_back(std::make_shared<const Paths>(paths->on(topology)));
-  return same;
+  Routes there = routes;
+  for (auto& paths : there)
+    if (paths->loads().shares(topology) != paths->shares())
+      paths = std::make_shared<const Paths>(paths->on(topology));
+  return there;
 }
 
 }  // namespace lambcast

@@ -28,7 +28,8 @@ Routes find_routes(const CommSchedule& schedule, const ProcessGroup& group,
                    const std::shared_ptr<const Machine>& machine, Endpoint endpoint,
                    const std::shared_ptr<Router>& router, const Place& place = {});
 
-// Returns the same routes on a machine with the same wiring and other capacities.
+// Returns the same routes on a machine with the same wiring. Paths whose shares are the same there
+// are not copied.
 Routes on(const Topology& topology, const Routes& routes);
 
 }  // namespace lambcast

@@ -11,7 +11,10 @@
 // switches. They are returned unchanged.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "sim/engine/task_graph.h"
@@ -24,8 +27,24 @@ struct FoldedPrograms {
   std::vector<std::shared_ptr<const CommProgram>> programs;
 };
 
-// `programs` are all programs that may run on `topology` at the same time.
+// Classes of flows and links that were found on one topology. They depend on the paths of the sets
+// and on which flows of a set are equal, but not on bytes. So the same calls with other bytes, as
+// in another layout or step, have the same classes. Not thread-safe.
+class KnownFolds {
+ public:
+  // The paths of each set, and a number for the division of its flows into equal ones.
+  using Key = std::vector<std::pair<std::shared_ptr<const Paths>, std::uint64_t>>;
+  struct Classes;
+  // Returns the entry of a key; null if the classes have not been found yet.
+  std::shared_ptr<const Classes>& at(Key key);
+
+ private:
+  std::map<Key, std::shared_ptr<const Classes>> known_;
+};
+
+// `programs` are all programs that may run on `topology` at the same time. `known` is the cache of
+// this topology, if there is one.
 FoldedPrograms fold(const std::vector<std::shared_ptr<const CommProgram>>& programs,
-                    const std::shared_ptr<const Topology>& topology);
+                    const std::shared_ptr<const Topology>& topology, KnownFolds* known = nullptr);
 
 }  // namespace lambcast

@@ -2,6 +2,7 @@
 #include "sim/engine/fold.h"
 
 #include <catch2/catch.hpp>
+#include <map>
 #include <random>
 
 #include "sim/engine/engine.h"
@@ -114,6 +115,48 @@ TEST_CASE("fold: concurrent programs end at the times of their full flows") {
     folded_flows += flows_in(folded.programs);
   }
   CHECK(folded_flows * 2 < written);
+}
+
+// Changes all bytes by one factor, and with `apart` the bytes of single flows.
+std::vector<std::shared_ptr<const CommProgram>> with_other_bytes(
+    const std::vector<std::shared_ptr<const CommProgram>>& programs, bool apart, Random& random) {
+  std::map<const FlowSet*, std::shared_ptr<const FlowSet>> sets;
+  std::vector<std::shared_ptr<const CommProgram>> others;
+  for (const auto& program : programs) {
+    CommProgram other = *program;
+    for (CommPhase& phase : other.phases) {
+      std::shared_ptr<const FlowSet>& set = sets[phase.flows.get()];
+      if (set == nullptr) {
+        FlowSet changed = *phase.flows;
+        for (Flow& flow : changed.flows)
+          flow.bytes = flow.bytes * (apart && below(random, 4) == 0 ? 2.5 : 1.7);
+        set = std::make_shared<const FlowSet>(std::move(changed));
+      }
+      phase.flows = set;
+    }
+    others.push_back(std::make_shared<const CommProgram>(std::move(other)));
+  }
+  return others;
+}
+
+TEST_CASE("fold: known classes serve the same paths with other bytes") {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    INFO("seed " << seed);
+    Random random(seed);
+    const Tree tree = tree_of(ports * (2 + below(random, 3)));
+    const auto programs = random_programs(tree, random);
+    KnownFolds known;
+    fold(programs, tree.topology, &known);
+    const auto others = with_other_bytes(programs, below(random, 2) == 0, random);
+    const FoldedPrograms kept = fold(others, tree.topology, &known);
+    const FoldedPrograms fresh = fold(others, tree.topology);
+    CHECK(flows_in(kept.programs) == flows_in(fresh.programs));
+    CHECK(kept.topology->links().size() == fresh.topology->links().size());
+    const Timeline by_kept = run_together(kept.programs, *kept.topology);
+    const Timeline by_fresh = run_together(fresh.programs, *fresh.topology);
+    for (std::size_t i = 0; i < programs.size(); ++i)
+      CHECK(by_kept.spans[i].end == by_fresh.spans[i].end);
+  }
 }
 
 TEST_CASE("fold: shifts by any number of nodes under one leaf become one flow each") {

@@ -29,6 +29,7 @@ namespace lambcast {
 struct Share {
   Bandwidth each, alone;
   std::uint32_t flows;
+  bool operator==(const Share&) const = default;
 };
 
 // Links that bound the rates of a set's flows while all of them are active (fair_share.h). Flows of

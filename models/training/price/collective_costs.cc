@@ -47,7 +47,10 @@ SharedNetwork& CollectiveCosts::shared_network(const std::shared_ptr<const Clust
   const std::tuple key(representative(cluster), nodes, gpus_per_node);
   if (const auto known = shared_.find(key); known != shared_.end()) return *known->second;
   if (shared_.size() >= most_shared) shared_.clear();
-  return *(shared_[key] = std::make_shared<SharedNetwork>(cluster, nodes, gpus_per_node));
+  Machines machines = machines_of(*cluster, Backend::nccl, {nodes * gpus_per_node, gpus_per_node});
+  machines.keep(laid_outs_, wiring_of(*cluster, machines.node()));
+  return *(shared_[key] =
+               std::make_shared<SharedNetwork>(cluster, std::move(machines), nodes, gpus_per_node));
 }
 
 int CollectiveCosts::wiring_of(const Cluster& cluster, const NodeSpec& node) {

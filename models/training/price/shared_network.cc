@@ -7,12 +7,12 @@
 #include "models/training/price/collective_costs.h"
 #include "models/training/price/peer_groups.h"
 #include "sim/engine/engine.h"
-#include "sim/engine/fold.h"
 
 namespace lambcast {
 namespace {
 
-constexpr std::size_t most_laid = 1024;
+// Limits of what a network keeps: calls, and flows of their rounds, some 40 bytes each.
+constexpr std::size_t most_laid = 4096, most_kept_flows = std::size_t{1} << 22;
 
 bool fits(const ProcessGroup& group, const Place& place, int nodes, int gpus_per_node) {
   const int last = place.slot + group.slot_of(group.per_node - 1, group.siblings - 1);
@@ -45,50 +45,27 @@ CommProgram changed(const CommProgram& program, double wait_factor, const Change
   return result;
 }
 
-// Merges programs with the same rounds into one whose rounds contain the flows of all.
-CommProgram in_step(const std::vector<std::shared_ptr<const CommProgram>>& programs) {
-  std::map<const FlowSet*, std::shared_ptr<const FlowSet>> known;
-  CommProgram result = *programs.front();
-  for (std::size_t i = 0; i < result.phases.size(); ++i) {
-    std::shared_ptr<const FlowSet>& merged = known[result.phases[i].flows.get()];
-    if (merged == nullptr) {
-      LinkLists links;
-      std::vector<Flow> flows;
-      for (const auto& program : programs) {
-        const FlowSet& set = *program->phases[i].flows;
-        const LinkLists& lists = set.paths->links();
-        for (std::size_t path = 0; path < lists.size(); ++path) links.add(lists.of(path));
-        flows.insert(flows.end(), set.flows.begin(), set.flows.end());
-      }
-      merged = std::make_shared<const FlowSet>(std::make_shared<const Paths>(std::move(links)),
-                                               std::move(flows));
-    }
-    result.phases[i].flows = merged;
-  }
-  return result;
-}
-
 // Returns the time that the busiest link between nodes takes for the program's bytes.
 Duration busiest_link(const CommProgram& program, const Topology& topology) {
-  std::map<LinkId, Duration> links;
+  std::vector<Duration> links(topology.links().size());
+  Duration most;
   for (const CommPhase& phase : program.phases)
     phase.flows->each([&](const Flow& flow, std::size_t path) {
       for (const LinkId id : phase.flows->paths->links().of(path))
         if (topology.link(id).kind == LinkKind::network)
-          links[id] += flow.bytes / topology.capacity(id) * phase.times;
+          most = std::max(most, links[id] += flow.bytes / topology.capacity(id) * phase.times);
     });
-  Duration most;
-  for (const auto& [id, time] : links) most = std::max(most, time);
   return most;
 }
 
 }  // namespace
 
-SharedNetwork::SharedNetwork(std::shared_ptr<const Cluster> cluster, int nodes, int gpus_per_node)
+SharedNetwork::SharedNetwork(std::shared_ptr<const Cluster> cluster, Machines machines, int nodes,
+                             int gpus_per_node)
     : cluster_(std::move(cluster)),
       nodes_(nodes),
       gpus_per_node_(gpus_per_node),
-      machines_(machines_of(*cluster_, Backend::nccl, {nodes * gpus_per_node, gpus_per_node})) {}
+      machines_(std::move(machines)) {}
 
 std::shared_ptr<const Topology> SharedNetwork::topology() {
   const std::shared_ptr<const Machine>& machine = machines_.full().machine;
@@ -98,7 +75,7 @@ std::shared_ptr<const Topology> SharedNetwork::topology() {
 SharedNetwork::Laid SharedNetwork::lay(const Call& call, const CollectiveCost& alone,
                                        const std::vector<int>& nodes) {
   const Place place = fits(call.group, call.place, nodes_, gpus_per_node_) ? call.place : Place();
-  if (laid_.size() >= most_laid) laid_.clear();
+  forget_where_full();
   const std::tuple key(call.group, place.node, place.slot, call.backend, call.op,
                        call.bytes.value(), alone.algorithm, alone.protocol);
   if (const auto known = laid_.find(key); known != laid_.end()) return known->second;
@@ -122,15 +99,61 @@ SharedNetwork::Laid SharedNetwork::lay(const Call& call, const CollectiveCost& a
       request.beside = Place{place.node + distance, place.slot};
       programs.push_back(plan_collective(request, machines_, transport).program);
     }
-    laid.with_peers = std::make_shared<const CommProgram>(in_step(programs));
+    laid.with_peers = in_step(programs);
   }
-  const FoldedPrograms folded = fold({collective.program}, topology());
-  laid.alone = time_alone(*folded.programs.front(), *folded.topology);
+  const FoldedPrograms alike = folded({collective.program});
+  laid.alone = time_alone(*alike.programs.front(), *alike.topology);
   if (call.group.nodes() > 1) laid.on_link = busiest_link(*laid.program, *topology());
   std::set<const FlowSet*> sets;
   for (const CommPhase& phase : laid.with_peers->phases)
     if (sets.insert(phase.flows.get()).second) laid.flows += phase.flows->size();
+  kept_flows_ += laid.flows;
   return laid_.emplace(key, laid).first->second;
+}
+
+std::shared_ptr<const Paths> SharedNetwork::joined(const PathsList& paths) {
+  std::shared_ptr<const Paths>& known = joined_[paths];
+  if (known != nullptr) return known;
+  LinkLists links;
+  for (const auto& of : paths)
+    for (std::size_t i = 0; i < of->size(); ++i) links.add(of->links().of(i));
+  kept_flows_ += links.size();
+  return known = std::make_shared<const Paths>(std::move(links));
+}
+
+void SharedNetwork::forget_where_full() {
+  if (laid_.size() < most_laid && kept_flows_ < most_kept_flows) return;
+  laid_.clear();
+  joined_.clear();
+  folds_ = {};
+  kept_flows_ = 0;
+}
+
+FoldedPrograms SharedNetwork::folded(
+    const std::vector<std::shared_ptr<const CommProgram>>& programs) {
+  return fold(programs, topology(), &folds_);
+}
+
+// Merges programs with the same rounds into one whose rounds contain the flows of all.
+std::shared_ptr<const CommProgram> SharedNetwork::in_step(
+    const std::vector<std::shared_ptr<const CommProgram>>& programs) {
+  std::map<const FlowSet*, std::shared_ptr<const FlowSet>> known;
+  CommProgram result = *programs.front();
+  for (std::size_t i = 0; i < result.phases.size(); ++i) {
+    std::shared_ptr<const FlowSet>& merged = known[result.phases[i].flows.get()];
+    if (merged == nullptr) {
+      PathsList paths;
+      std::vector<Flow> flows;
+      for (const auto& program : programs) {
+        const FlowSet& set = *program->phases[i].flows;
+        paths.push_back(set.paths);
+        flows.insert(flows.end(), set.flows.begin(), set.flows.end());
+      }
+      merged = std::make_shared<const FlowSet>(joined(paths), std::move(flows));
+    }
+    result.phases[i].flows = merged;
+  }
+  return std::make_shared<const CommProgram>(std::move(result));
 }
 
 CommProgram paced(const SharedNetwork::Laid& laid, const Topology& topology, Duration time,

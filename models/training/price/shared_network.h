@@ -21,6 +21,7 @@
 #include <tuple>
 
 #include "models/training/plan/work.h"
+#include "sim/engine/fold.h"
 
 namespace lambcast {
 
@@ -32,7 +33,9 @@ class SharedNetwork {
   static constexpr int most_ranks = 65536;
   static constexpr std::size_t most_flows = 1 << 20;
 
-  SharedNetwork(std::shared_ptr<const Cluster> cluster, int nodes, int gpus_per_node);
+  // `machines` has `nodes` nodes of the cluster.
+  SharedNetwork(std::shared_ptr<const Cluster> cluster, Machines machines, int nodes,
+                int gpus_per_node);
 
   std::shared_ptr<const Topology> topology();
 
@@ -49,12 +52,26 @@ class SharedNetwork {
   // peers.
   Laid lay(const Call& call, const CollectiveCost& alone, const std::vector<int>& nodes);
 
+  // Returns the paths of several sets in one list.
+  using PathsList = std::vector<std::shared_ptr<const Paths>>;
+  std::shared_ptr<const Paths> joined(const PathsList& paths);
+
+  // Folds programs that run on this network (sim/engine/fold.h).
+  FoldedPrograms folded(const std::vector<std::shared_ptr<const CommProgram>>& programs);
+
  private:
+  void forget_where_full();
+  std::shared_ptr<const CommProgram> in_step(
+      const std::vector<std::shared_ptr<const CommProgram>>& programs);
+
   std::shared_ptr<const Cluster> cluster_;
   int nodes_, gpus_per_node_;
   Machines machines_;
   std::map<std::tuple<ProcessGroup, int, int, Backend, Op, double, std::string, std::string>, Laid>
       laid_;
+  std::map<PathsList, std::shared_ptr<const Paths>> joined_;
+  KnownFolds folds_;
+  std::size_t kept_flows_ = 0;  // flows with links that the above keep
 };
 
 // Returns the program of a collective that lasts `time` without contention, and keeps the busiest

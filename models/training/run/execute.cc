@@ -45,6 +45,13 @@ void run_at_ends(Execution& execution, Intervals intervals, Duration least,
                                                      : Interval{expected, expected};
 }
 
+Duration time_without_contention(const StepPlan& plan, const std::vector<Price>& prices) {
+  const Topology no_links;
+  const auto network = make_network(NetworkModel::analytic, no_links);
+  const TaskGraph graph = graph_of(plan, prices, End::expected);
+  return std::max(least_on_nics(plan, prices), run(graph, *network).end.since_start());
+}
+
 bool in_a_row(const Timeline& timeline) {
   for (std::size_t i = 1; i < timeline.spans.size(); ++i)
     if (timeline.spans[i].begin != timeline.spans[i - 1].end) return false;

@@ -49,6 +49,10 @@ TaskGraph graph_of(const StepPlan& plan, const std::vector<Price>& prices, End e
                    const std::vector<std::shared_ptr<const CommProgram>>& programs = {},
                    const std::vector<Duration>& waits = {});
 
+// Returns the time of a step in which each operation takes its price: no network model has a
+// shorter one.
+Duration time_without_contention(const StepPlan& plan, const std::vector<Price>& prices);
+
 // Runs the step with expected times, as the last run, and sets its timeline; finds the interval
 // from the runs at the ends. No end is before `least`.
 void run_at_ends(Execution& execution, Intervals intervals, Duration least,

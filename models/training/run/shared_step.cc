@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "models/training/price/measured_program.h"
 #include "models/training/price/nic_sharing.h"
 #include "models/training/price/peer_groups.h"
 #include "models/training/price/shared_network.h"
 #include "models/training/price/stretches.h"
-#include "sim/engine/fold.h"
 
 namespace lambcast {
 namespace {
@@ -172,7 +172,7 @@ class SharedStep {
   // Folds equal flows. Later scaling applies to whole sets, so equal flows stay equal.
   FoldedPrograms alike_as_one(const std::vector<ProgramPtr>& programs) {
     if (training_.expand) return {network_.topology(), programs};
-    return fold(programs, network_.topology());
+    return network_.folded(programs);
   }
 
   void fold_all() {
@@ -210,7 +210,7 @@ class SharedStep {
   }
 
   ProgramPtr together(const std::vector<Load>& loads, bool peers) {
-    std::vector<std::shared_ptr<const Paths>> paths;
+    SharedNetwork::PathsList paths;
     std::vector<Flow> flows;
     for (const Load& load : loads) {
       const SharedNetwork::Laid laid = lay(load.call);
@@ -230,14 +230,10 @@ class SharedStep {
   }
 
   // Segments of a stage with the same calls share their paths.
-  std::shared_ptr<const Paths> joined(const std::vector<std::shared_ptr<const Paths>>& paths) {
-    std::shared_ptr<const Paths>& known = joined_[paths];
-    if (known != nullptr) return known;
-    LinkLists links;
-    for (const auto& of : paths)
-      for (std::size_t i = 0; i < of->size(); ++i) links.add(of->links().of(i));
-    flows_ += links.size();
-    return known = std::make_shared<const Paths>(std::move(links));
+  std::shared_ptr<const Paths> joined(const SharedNetwork::PathsList& paths) {
+    std::shared_ptr<const Paths> one = network_.joined(paths);
+    if (joined_.insert(one).second) flows_ += one->size();
+    return one;
   }
 
   ProgramPtr passes(const Loads& loads, double hidden, Duration time) {
@@ -260,7 +256,7 @@ class SharedStep {
   std::shared_ptr<const Topology> topology_;
   std::vector<SharedNetwork::Laid> laid_;  // by operation; empty if it makes no call
   std::vector<Loads> loads_;
-  std::map<std::vector<std::shared_ptr<const Paths>>, std::shared_ptr<const Paths>> joined_;
+  std::set<std::shared_ptr<const Paths>> joined_;  // paths of the loads
   std::size_t flows_ = 0;
 };
 

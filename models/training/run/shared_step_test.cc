@@ -88,6 +88,25 @@ TEST_CASE("shared step: without contention, its time and interval equal those in
   }
 }
 
+TEST_CASE("shared step: contention never makes it shorter") {
+  for (const char* const oversubscription : {"1", "4"})
+    for (const bool stages_in_node : {false, true})
+      for (const int nics : {1, 8})
+        for (FlowCase of : {FlowCase{.tp = 2, .dp = 16, .pp = 4}, FlowCase{.dp = 8, .pp = 8},
+                            FlowCase{.tp = 4, .dp = 8, .pp = 2, .overlaps_gradients = true}}) {
+          of.nics = nics;
+          of.stages_in_node = stages_in_node;
+          of.fabric = {{"fabric.kind", "fat-tree"},
+                       {"fabric.nodes_per_leaf", "2"},
+                       {"fabric.oversubscription", oversubscription}};
+          INFO("tp " << of.tp << " dp " << of.dp << " pp " << of.pp << ", " << nics << " NICs, "
+                     << oversubscription << ":1, stages in a node: " << stages_in_node);
+          const BothForms both = both_forms(flow_training(of));
+          CHECK(both.shared.timeline.end.since_start().s() >=
+                time_without_contention(both.plan, both.prices).s() * (1 - 1e-9));
+        }
+}
+
 // Each stage exchanges with the next one, and the first of the two counts it: the last stage adds
 // no load.
 TEST_CASE("shared step: a pair of stages exchanges once") {

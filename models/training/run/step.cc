@@ -63,29 +63,63 @@ Execution execute_on_network(const StepRun& step, const TrainingPlan& training,
   return execution;
 }
 
+// Returns the elapsed time since the last call or creation.
+class Lap {
+ public:
+  std::chrono::nanoseconds next() {
+    const auto before = std::exchange(last_, std::chrono::steady_clock::now());
+    return last_ - before;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+StepRun planned(const TrainingPlan& training, const DistinctStep& distinct, CollectiveCosts& costs,
+                Intervals intervals, CostSources* sources) {
+  StepRun step;
+  Lap lap;
+  step.plan = plan_step(training, distinct);
+  step.spent.plan = lap.next();
+  step.prices = price(step.plan, training, costs, intervals, sources);
+  step.spent.price = lap.next();
+  return step;
+}
+
+// Without a layout a rank makes one call at a time, so there is no contention.
+bool shares_network(const TrainingPlan& training) {
+  return training.parallelism && training.network == NetworkModel::flow;
+}
+
+void execute_planned(StepRun& step, const TrainingPlan& training, const DistinctStep& distinct,
+                     CollectiveCosts& costs, Intervals intervals) {
+  Lap lap;
+  step.execution = shares_network(training)
+                       ? execute_on_network(step, training, distinct, costs, intervals)
+                       : execute(step.plan, step.prices, intervals);
+  step.spent.execute = lap.next();
+  step.metrics = account(step.plan, step.prices, step.execution);
+  step.spent.account = lap.next();
+}
+
 }  // namespace
 
 StepRun run_step(const TrainingPlan& training, const DistinctStep& distinct, CollectiveCosts& costs,
                  Intervals intervals, CostSources* sources) {
   if (distinct.gas != 0 && distinct.gas != training.batch.gas)
     return run_step(in_step(training, distinct), distinct, costs, intervals, sources);
-  StepRun step;
-  auto last = std::chrono::steady_clock::now();
-  const auto since_last = [&] {
-    const auto before = std::exchange(last, std::chrono::steady_clock::now());
-    return last - before;
-  };
-  step.plan = plan_step(training, distinct);
-  step.spent.plan = since_last();
-  step.prices = price(step.plan, training, costs, intervals, sources);
-  step.spent.price = since_last();
-  // Without a layout a rank makes one call at a time, so there is no contention.
-  const bool meet = training.parallelism && training.network == NetworkModel::flow;
-  step.execution = meet ? execute_on_network(step, training, distinct, costs, intervals)
-                        : execute(step.plan, step.prices, intervals);
-  step.spent.execute = since_last();
-  step.metrics = account(step.plan, step.prices, step.execution);
-  step.spent.account = since_last();
+  StepRun step = planned(training, distinct, costs, intervals, sources);
+  execute_planned(step, training, distinct, costs, intervals);
+  return step;
+}
+
+std::optional<StepRun> run_step_within(double limit_us, const TrainingPlan& training,
+                                       const DistinctStep& distinct, CollectiveCosts& costs) {
+  StepRun step = planned(training, distinct, costs, Intervals::left_out, nullptr);
+  if (shares_network(training) && time_without_contention(step.plan, step.prices).us() > limit_us)
+    return std::nullopt;
+  execute_planned(step, training, distinct, costs, Intervals::left_out);
+  if (step.metrics.step_time.us() > limit_us) return std::nullopt;
   return step;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 
 #include "models/training/price/collective_costs.h"
 #include "models/training/run/account.h"
@@ -23,5 +24,11 @@ struct StepRun {
 
 StepRun run_step(const TrainingPlan& training, const DistinctStep& step, CollectiveCosts& costs,
                  Intervals intervals = Intervals::found, CostSources* sources = nullptr);
+
+// Returns the step without its interval, or nothing if it lasts longer than `limit_us`. Most steps
+// that do are recognised by their time without contention, which is found much sooner than that on
+// a shared network.
+std::optional<StepRun> run_step_within(double limit_us, const TrainingPlan& training,
+                                       const DistinctStep& step, CollectiveCosts& costs);
 
 }  // namespace lambcast
