@@ -30,9 +30,9 @@ std::string rests_on(const StepPlan& plan, const PlanOp& op, const TrainingPlan&
 std::string chosen_for(const PlanOp& op, const TrainingPlan& training, CollectiveCosts& costs) {
   const Call* call = std::get_if<Call>(&op.work);
   if (call == nullptr) return "";
-  const CollectiveCost& cost =
-      costs.cost({training.cluster, call->group, training.network, training.expand}, call->backend,
-                 call->op, call->bytes, call->algorithm);
+  const CollectiveCost& cost = costs.cost(
+      {training.cluster, call->group, training.network, training.expand, call->place.node},
+      call->backend, call->op, call->bytes, call->algorithm);
   std::string text = fmt::format(" by {}/{}", cost.algorithm, cost.protocol);
   if (const auto& rival = cost.tip.rival)
     text += fmt::format(" (or {}/{}, {:.3f} us each)", rival->algorithm, rival->protocol,
@@ -46,8 +46,8 @@ std::string price_of(const Call& call, const StepPlan& plan, const TrainingPlan&
   PlanOp op;
   op.work = call;
   const CollectiveCost& cost =
-      costs.cost({training.cluster, call.group, training.network, training.expand}, call.backend,
-                 call.op, call.bytes, call.algorithm);
+      costs.cost({training.cluster, call.group, training.network, training.expand, call.place.node},
+                 call.backend, call.op, call.bytes, call.algorithm);
   return fmt::format(": {:.3f} us ({:.3f} to {:.3f}) each{}: {}", cost.time.us(),
                      cost.interval.low.us(), cost.interval.high.us(),
                      chosen_for(op, training, costs), rests_on(plan, op, training, costs));

@@ -30,8 +30,9 @@ Json TraceArgs::of(const Work& work) const {
 }
 
 const CollectiveCost& TraceArgs::cost(const Call& call) const {
-  return costs_.cost({training_.cluster, call.group, training_.network, training_.expand},
-                     call.backend, call.op, call.bytes, call.algorithm);
+  return costs_.cost(
+      {training_.cluster, call.group, training_.network, training_.expand, call.place.node},
+      call.backend, call.op, call.bytes, call.algorithm);
 }
 
 Json TraceArgs::args(const PassWork& work) const {

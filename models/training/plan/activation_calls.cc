@@ -92,9 +92,10 @@ void add_sends(PipelinePlan& plan, const Activations& of) {
   const parallel::Pipeline& pipeline = plan.pipeline;
   for (int p = 0; p + 1 < pipeline.positions(); ++p) {
     const double bytes = of.bytes * carried(plan, static_cast<std::size_t>(p));
-    plan.sends.push_back(
-        call(parallel::stage_pair(of.grid, pipeline.stage_at(p), pipeline.stage_at(p + 1)),
-             Op::send_recv, parts ? bytes / of.how.layout.tp : bytes));
+    const int from = pipeline.stage_at(p), to = pipeline.stage_at(p + 1);
+    plan.sends.push_back(call(parallel::stage_pair(of.grid, from, to), Op::send_recv,
+                              parts ? bytes / of.how.layout.tp : bytes));
+    plan.sends.back().place = plan.places[static_cast<std::size_t>(std::min(from, to))];
   }
   if (parts && !of.how.sequence_parallel && !plan.sends.empty())
     plan.sends_gather = some(call(of.tensor, Op::all_gather, of.bytes));

@@ -15,13 +15,40 @@ constexpr std::size_t most_costs = 65536, most_shapes = 2048, most_shared = 4;
 // Limit of the cached clusters, some 5 kB each.
 constexpr std::size_t most_clusters = 4096;
 
-// Returns the number of groups that share the leaves of a tree: this group, and one on each node
-// that it skips.
-int groups_in_leaves(const FabricSpec& fabric, const ProcessGroup& group, Op op) {
+// Returns the largest number of nodes of one leaf, among the `stride` nodes from `first`, whose
+// partner `stride` nodes further is under another leaf.
+int senders_from_a_leaf(int nodes_per_leaf, int first, int stride) {
+  int most = 0;
+  for (int leaf = first / nodes_per_leaf; leaf * nodes_per_leaf < first + stride; ++leaf) {
+    const int end = (leaf + 1) * nodes_per_leaf;
+    const int from = std::max({first, leaf * nodes_per_leaf, end - stride});
+    most = std::max(most, std::min(first + stride, end) - from);
+  }
+  return most;
+}
+
+// How a group shares the leaves of a tree with equal groups.
+struct SharedLeaves {
+  ProcessGroup group;  // the group on its part of the leaves
+  int groups = 1;      // number of groups that share a leaf, this one included
+};
+
+SharedLeaves shared_leaves(const FabricSpec& fabric, const ProcessGroup& group, Op op,
+                           int first_node) {
   const bool is_tree =
       fabric.kind == FabricKind::fat_tree || fabric.kind == FabricKind::rail_optimised;
-  const bool contends = is_tree && fabric.oversubscription.value > 1 && op != Op::send_recv;
-  return contends ? group.node_stride : 1;
+  SharedLeaves shared{group};
+  if (!is_tree || fabric.oversubscription.value <= 1 || group.nodes() == 1) return shared;
+  if (op != Op::send_recv || group.ranks != 2) {
+    shared.groups = group.node_stride;
+    shared.group.node_stride = 1;
+    return shared;
+  }
+  const int senders = senders_from_a_leaf(fabric.nodes_per_leaf, first_node, group.node_stride);
+  if (senders == 0) return shared;
+  shared.groups = senders;
+  shared.group.node_stride = std::max(1, fabric.nodes_per_leaf / senders);  // in the next leaf
+  return shared;
 }
 
 }  // namespace
@@ -83,12 +110,11 @@ const CollectiveCost& CollectiveCosts::cost(const Setting& setting, Backend back
                                             Bytes size, const std::string& algorithm) {
   forget_where_full();
   const Cluster& cluster = *representative(setting.cluster);
-  ProcessGroup group = setting.group;
-  int in_leaves = 1;
+  SharedLeaves leaves{setting.group};
   if (setting.network == NetworkModel::analytic)
-    in_leaves = groups_in_leaves(cluster.fabric, group, op);
-  if (in_leaves > 1) group.node_stride = 1;
-  const Place place{&cluster, group, in_leaves, setting.network, setting.expand, backend};
+    leaves = shared_leaves(cluster.fabric, setting.group, op, setting.first_node);
+  const ProcessGroup& group = leaves.group;
+  const Place place{&cluster, group, leaves.groups, setting.network, setting.expand, backend};
   const std::tuple key(place, op, size.value(), algorithm);
   ++counts_.asked;
   if (const auto known = costs_.find(key); known != costs_.end()) return known->second;

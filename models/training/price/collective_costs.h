@@ -10,8 +10,10 @@
 // call at the same time. On an oversubscribed tree each group has 1/n of a leaf, in nodes and in
 // uplinks, and at least one node.
 //
-// Not modelled: contention of sends between pipeline stages. The flow model spreads them over the
-// passes. If all replicas send at once, a message takes longer, at most by the oversubscription.
+// A send between pipeline stages n nodes apart is made by all nodes of the stage at the same time.
+// If c of them are on one leaf and their receivers on another, each has 1/c of the leaf's uplinks.
+//
+// Not modelled: replicas that send at different times, and so contend less.
 #pragma once
 
 #include <cstdint>
@@ -48,6 +50,7 @@ class CollectiveCosts {
     ProcessGroup group;
     NetworkModel network;
     bool expand;
+    int first_node = 0;  // node of the group's first member; used for sends over a tree
   };
   // Returns the cost of a collective. If `algorithm` is empty, uses the cluster's forced one for
   // all_reduce, else the library's choice. The reference is valid until the next call.

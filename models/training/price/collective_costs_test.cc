@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "models/training/price/shared_network.h"
+
 namespace lambcast {
 namespace {
 
@@ -145,6 +147,60 @@ TEST_CASE("collective costs: a group shares uplinks with those on the nodes that
     CHECK(seconds("4", "2", 2, expand) == Approx(alone).epsilon(0.01));
     CHECK(seconds("4", "2", 1, expand) == Approx(alone).epsilon(0.01));
   }
+}
+
+// A pair of stages on leaves of 8 nodes, all of whose nodes send at once over uplinks for a quarter
+// of them. Stages of 8 nodes send to the next leaf: each node has 1/4 of its rate. Stages of 4
+// nodes alternate between the halves of a leaf: the first half sends to the second, within the
+// leaf, and the second half to the next leaf, where each node has 1/2 of its rate.
+TEST_CASE("collective costs: sends between stages share the uplinks of a leaf") {
+  const auto seconds = [](const char* oversubscription, int stage_nodes, int first_node) {
+    const auto cluster = cluster_of({{"fabric.kind", "fat-tree"},
+                                     {"fabric.nodes_per_leaf", "8"},
+                                     {"fabric.oversubscription", oversubscription}});
+    CollectiveCosts costs;
+    const ProcessGroup pair{2, 1, 1, stage_nodes, 8};
+    return costs
+        .cost({cluster, pair, NetworkModel::analytic, false, first_node}, Backend::nccl,
+              Op::send_recv, Bytes(4e9))
+        .time.s();
+  };
+  for (const int first_node : {0, 8}) {
+    const double alone = seconds("1", 8, first_node);
+    CHECK(seconds("4", 8, first_node) == Approx(4 * alone).epsilon(0.01));
+    CHECK(seconds("4", 1, first_node) == Approx(alone).epsilon(0.01));
+    CHECK(seconds("4", 1, first_node + 7) == Approx(alone).epsilon(0.01));
+    CHECK(seconds("4", 4, first_node) == Approx(alone).epsilon(0.01));
+    CHECK(seconds("4", 4, first_node + 4) == Approx(2 * alone).epsilon(0.01));
+    CHECK(seconds("4", 16, first_node) == Approx(4 * alone).epsilon(0.01));
+  }
+}
+
+// The flow model has the pairs of all nodes of a stage on one network.
+TEST_CASE("collective costs: in either model, sends between stages share the uplinks of a leaf") {
+  for (const char* const kind : {"fat-tree", "rail-optimised"})
+    for (const int stage_nodes : {2, 4, 8, 16})
+      for (const int stage : {0, 1, 2, 3}) {
+        INFO(kind << ", stage " << stage << " on " << stage_nodes << " nodes");
+        const auto cluster = cluster_of({{"fabric.kind", kind},
+                                         {"fabric.nodes_per_leaf", "8"},
+                                         {"fabric.oversubscription", "4"}});
+        Call call{{2, 1, 1, stage_nodes, 8}, Backend::nccl, Op::send_recv, Bytes(4e9)};
+        call.place.node = stage * stage_nodes;
+        std::vector<int> nodes;
+        for (int i = 0; i < stage_nodes; ++i) nodes.push_back(call.place.node + i);
+        CollectiveCosts costs;
+        const auto cost = [&](NetworkModel network) {
+          return costs.cost({cluster, call.group, network, false, call.place.node}, call.backend,
+                            call.op, call.bytes);
+        };
+        const CollectiveCost alone = cost(NetworkModel::flow);
+        SharedNetwork& network = costs.shared_network(cluster, 5 * stage_nodes, 8);
+        const SharedNetwork::Laid laid = network.lay(call, alone, nodes);
+        const double growth = time_alone(*laid.with_peers, *network.topology()) / laid.alone;
+        CHECK(cost(NetworkModel::analytic).time.s() ==
+              Approx(alone.time.s() * growth).epsilon(0.02));
+      }
 }
 
 TEST_CASE("collective costs: a collective that cannot be simulated fails at every request") {

@@ -12,6 +12,7 @@ const CollectiveCost& MeetingStages::cost_among(const Call& call, int silent) co
   CollectiveCosts::Setting setting = on_;
   setting.group = call.group;
   setting.group.siblings /= silent;
+  setting.first_node = call.place.node;
   return costs_.cost(setting, call.backend, call.op, call.bytes, call.algorithm);
 }
 

@@ -365,8 +365,9 @@ class Pricer {
   }
 
   const CollectiveCost& cost_of(const Call& call) {
-    return costs_.cost({training_.cluster, call.group, training_.network, training_.expand},
-                       call.backend, call.op, call.bytes, call.algorithm);
+    return costs_.cost(
+        {training_.cluster, call.group, training_.network, training_.expand, call.place.node},
+        call.backend, call.op, call.bytes, call.algorithm);
   }
 
   Duration memory_time(double bytes) const { return Bytes(bytes) / device_.copy_bandwidth.value; }
