@@ -37,6 +37,11 @@ TaskId TaskGraph::add_compute(std::string name, Category category, ResourceId re
   return add({std::move(name), category, resource, duration, nullptr}, after);
 }
 
+void TaskGraph::set_duration(TaskId task, Duration duration) {
+  LAMBCAST_CHECK(duration.ps() >= 0, "task '{}' takes {} ps", tasks_[task].name, duration.ps());
+  tasks_[task].duration = duration;
+}
+
 TaskId TaskGraph::add_communication(std::string name, Category category, ResourceId resource,
                                     const CommProgram* program, const std::vector<TaskId>& after) {
   LAMBCAST_CHECK(program != nullptr, "task '{}' has no program", name);

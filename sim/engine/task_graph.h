@@ -74,6 +74,8 @@ class TaskGraph {
   TaskId add_communication(std::string name, Category category, ResourceId resource,
                            const CommProgram* program, const std::vector<TaskId>& after = {});
   void add_dependency(TaskId before, TaskId after);
+  // Changes the duration of a compute task, to run the same graph again with other times.
+  void set_duration(TaskId task, Duration duration);
 
   const std::vector<Task>& tasks() const { return tasks_; }
   const std::vector<std::string>& resources() const { return resources_; }

@@ -52,10 +52,6 @@ std::size_t source_of(const PlanOp& op, OptimizerType optimizer, Kernels kernels
 
 Interval ends_of(const Price& price) { return interval_of(price.time, price.wires, price.compute); }
 
-double in_streams(const StepPlan& plan, const std::vector<Price>& prices) {
-  return execute(plan, prices, Intervals::left_out).timeline.end.since_start().s();
-}
-
 bool same_tables(const Calibration* a, const Calibration* b) {
   if (a == nullptr || b == nullptr) return a == b;
   Calibration other = *b;
@@ -97,28 +93,27 @@ TimeAtEnds time_at_ends(const StepRun& step, OptimizerType optimizer, Kernels ke
   time.at.fill({time.s, time.s});
   // In a serial timeline the step changes by the sum of the changes of its operations.
   const bool serial = in_a_row(step.execution.timeline);
-  std::array<bool, error_sources> present{};
-  for (std::size_t i = 0; i < step.prices.size(); ++i) {
-    const std::size_t source = source_of(step.plan.ops[i], optimizer, kernels);
-    present[source] = true;
+  std::array<std::vector<OpId>, error_sources> sources;
+  for (OpId op = 0; op < step.prices.size(); ++op) {
+    const std::size_t source = source_of(step.plan.ops[op], optimizer, kernels);
+    sources[source].push_back(op);
     if (!serial) continue;
-    const Interval ends = ends_of(step.prices[i]);
-    time.at[source].low_s += (ends.low - step.prices[i].time).s();
-    time.at[source].high_s += (ends.high - step.prices[i].time).s();
+    const Interval ends = ends_of(step.prices[op]);
+    time.at[source].low_s += (ends.low - step.prices[op].time).s();
+    time.at[source].high_s += (ends.high - step.prices[op].time).s();
   }
   if (serial) return time;
-  const double expected_s = in_streams(step.plan, step.prices);
+  StepInStreams streams(step.plan, step.prices);
+  const Duration expected = streams.lasts();
   for (std::size_t source = 0; source < error_sources; ++source) {
-    if (!present[source]) continue;
-    std::vector<Price> shorter = step.prices, longer = step.prices;
-    for (std::size_t i = 0; i < step.prices.size(); ++i) {
-      if (source_of(step.plan.ops[i], optimizer, kernels) != source) continue;
-      const Interval ends = ends_of(step.prices[i]);
-      shorter[i].time = ends.low;
-      longer[i].time = ends.high;
-    }
-    time.at[source].low_s += in_streams(step.plan, shorter) - expected_s;
-    time.at[source].high_s += in_streams(step.plan, longer) - expected_s;
+    if (sources[source].empty()) continue;
+    const auto change_at = [&](Duration Interval::*end) {
+      for (const OpId op : sources[source]) streams.set(op, ends_of(step.prices[op]).*end);
+      return streams.lasts().s() - expected.s();
+    };
+    time.at[source].low_s += change_at(&Interval::low);
+    time.at[source].high_s += change_at(&Interval::high);
+    for (const OpId op : sources[source]) streams.set(op, step.prices[op].time);
   }
   return time;
 }

@@ -45,6 +45,23 @@ void run_at_ends(Execution& execution, Intervals intervals, Duration least,
                                                      : Interval{expected, expected};
 }
 
+StepInStreams::StepInStreams(const StepPlan& plan, std::vector<Price> prices)
+    : plan_(plan), prices_(std::move(prices)), least_(least_on_nics(plan, prices_)) {
+  if (!NicSharing(plan, prices_).any()) graph_ = graph_of(plan, prices_, End::expected);
+}
+
+void StepInStreams::set(OpId op, Duration time) {
+  prices_[op].time = time;
+  if (graph_) graph_->set_duration(op, time);
+}
+
+Duration StepInStreams::lasts() const {
+  if (!graph_) return execute(plan_, prices_, Intervals::left_out).timeline.end.since_start();
+  const Topology no_links;
+  const auto network = make_network(NetworkModel::analytic, no_links);
+  return std::max(least_, run(*graph_, *network).end.since_start());
+}
+
 Duration time_without_contention(const StepPlan& plan, const std::vector<Price>& prices) {
   const Topology no_links;
   const auto network = make_network(NetworkModel::analytic, no_links);
@@ -65,7 +82,11 @@ Execution execute(const StepPlan& plan, const std::vector<Price>& prices, Interv
   const NetworkModel model = nics.any() ? NetworkModel::flow : NetworkModel::analytic;
   const auto run_at = [&](End end) {
     if (nics.any()) execution.programs = nics.programs(end);
-    execution.graph = graph_of(plan, prices, end, execution.programs);
+    if (nics.any() || execution.graph.tasks().empty())
+      execution.graph = graph_of(plan, prices, end, execution.programs);
+    else
+      for (OpId op = 0; op < prices.size(); ++op)
+        execution.graph.set_duration(op, prices[op].at(end));
     return run(execution.graph, *make_network(model, nics.topology()));
   };
   run_at_ends(execution, Intervals::left_out, least, run_at);

@@ -53,6 +53,22 @@ TaskGraph graph_of(const StepPlan& plan, const std::vector<Price>& prices, End e
 // shorter one.
 Duration time_without_contention(const StepPlan& plan, const std::vector<Price>& prices);
 
+// A step in streams that runs several times, with other times of some operations.
+class StepInStreams {
+ public:
+  StepInStreams(const StepPlan& plan, std::vector<Price> prices);
+  // Changes the expected time of an operation.
+  void set(OpId op, Duration time);
+  // Returns the time of the step.
+  Duration lasts() const;
+
+ private:
+  const StepPlan& plan_;
+  std::vector<Price> prices_;
+  std::optional<TaskGraph> graph_;  // absent if stages share a node's NICs
+  Duration least_;
+};
+
 // Runs the step with expected times, as the last run, and sets its timeline; finds the interval
 // from the runs at the ends. No end is before `least`.
 void run_at_ends(Execution& execution, Intervals intervals, Duration least,

@@ -51,9 +51,11 @@ const MemoryForecast& KnownRun::memory() {
 
 KnownRun& KnownRuns::of(const TrainingPlan& training) {
   TrainingPlan plan = without_length(training);
-  const auto known = std::ranges::find(runs_, plan, &KnownRun::plan);
-  if (known != runs_.end()) return *known;
-  return keep(KnownRun(std::move(plan)), most, runs_, oldest_);
+  if (clusters_.size() >= most_clusters && !clusters_.contains(plan.cluster)) clusters_.clear();
+  auto& [runs, oldest] = clusters_[plan.cluster];
+  const auto known = std::ranges::find(runs, plan, &KnownRun::plan);
+  if (known != runs.end()) return *known;
+  return keep(KnownRun(std::move(plan)), most, runs, oldest);
 }
 
 KnownRuns& known_runs(CollectiveCosts& costs) {

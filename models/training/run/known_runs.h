@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -57,9 +58,14 @@ class KnownRuns {
   KnownRun& of(const TrainingPlan& training);
 
  private:
-  static constexpr std::size_t most = 8;  // a point of a sweep compares two or three runs
-  std::vector<KnownRun> runs_;
-  std::size_t oldest_ = 0;
+  // A point of a sweep compares two or three runs. In a grid the same baselines come back with the
+  // next value of another key, for each of the clusters.
+  static constexpr std::size_t most = 8, most_clusters = 256;
+  struct OfCluster {
+    std::vector<KnownRun> runs;
+    std::size_t oldest = 0;
+  };
+  std::map<std::shared_ptr<const Cluster>, OfCluster> clusters_;
 };
 
 // Returns the runs that were forecast with `costs`.
