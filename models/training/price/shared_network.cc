@@ -101,7 +101,10 @@ SharedNetwork::Laid SharedNetwork::lay(const Call& call, const CollectiveCost& a
     }
     laid.with_peers = in_step(programs);
   }
-  const FoldedPrograms alike = folded({collective.program});
+  // Without its peers, most calls need no links: their time follows from the shares of their flows.
+  const FoldedPrograms alike = shares_are_unlike(collective)
+                                   ? folded({collective.program})
+                                   : FoldedPrograms{topology(), {collective.program}};
   laid.alone = time_alone(*alike.programs.front(), *alike.topology);
   if (call.group.nodes() > 1) laid.on_link = busiest_link(*laid.program, *topology());
   std::set<const FlowSet*> sets;
