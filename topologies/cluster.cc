@@ -384,8 +384,8 @@ Transport transport_of(const Cluster& cluster, Backend backend) {
   transport.all_to_all_efficiency = library.all_to_all_efficiency.value;
   if (library.rules == DecisionRules::nccl) {
     transport.tuning = nccl_machine(cluster);
-    if (cluster.network == NetworkKind::socket)
-      transport.two_node_tree_efficiency = tree_over_two_sockets;
+    transport.over_tcp = cluster.network == NetworkKind::socket;
+    if (transport.over_tcp) transport.two_node_tree_efficiency = tree_over_two_sockets;
   }
   if (has_tables(cluster, backend))
     for (const Calibration::Band& band : cluster.calibration->bands)

@@ -8,6 +8,7 @@ namespace {
 
 constexpr double mebibyte = 1 << 20;
 constexpr double channels_of_a_peer = 2;
+constexpr double tcp_window = 3 * mebibyte;  // default limit of Linux
 constexpr Bytes unbounded(std::numeric_limits<double>::infinity());
 
 // Assumption: with fewer threads than NCCL's default, a channel's rate falls in proportion.
@@ -45,6 +46,14 @@ Bytes buffer_of(std::string_view protocol) {
   return Bytes(4 * mebibyte);
 }
 
+// Returns the number of bytes that a channel can send per network hop. A TCP connection sends one
+// window per round trip of two hops.
+Bytes in_flight(const Transport& transport, std::string_view protocol) {
+  const Bytes buffer = buffer_of(protocol);
+  if (!transport.over_tcp) return buffer;
+  return std::min(buffer, Bytes(tcp_window / 2 * transport.connections));
+}
+
 }  // namespace
 
 Bytes slice_of(const Round& round, const Transport& transport) {
@@ -73,7 +82,8 @@ ChannelBounds channel_bounds(const Round& round, const CommSchedule& schedule, B
     }
     if (between && round.network_hops > 0)
       least.flows = std::max(
-          least.flows, hop.scaled(round.channel_bytes / (buffer_of(protocol.name) * channels)));
+          least.flows,
+          hop.scaled(round.channel_bytes / (in_flight(transport, protocol.name) * channels)));
   }
   if (messages && between) {
     const Bytes message = round.at_once.value() > 0 ? round.at_once : size;

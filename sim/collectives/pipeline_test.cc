@@ -325,5 +325,25 @@ TEST_CASE("pipeline: a tree over a long distance waits for its channels' buffers
         Approx(7 * us + l + size / buffers * 0.02).epsilon(0.01));
 }
 
+// Over TCP each connection of a channel has 3 MiB in flight during a round trip of two hops, so a
+// hop passes on 1.5 MiB per connection, up to the 4 MiB of the buffer.
+TEST_CASE("pipeline: a tree over a long distance waits for TCP's windows") {
+  Setting s = setting(1, 2);
+  s.transport.protocols[0].name = "Simple";
+  s.transport.tuning = NcclTuning{};
+  s.transport.protocols[0].tree.network = Duration::microseconds(20'000);
+  const double size = 1e9;
+  const auto time_of_flows = [&] {
+    return seconds(s, "tree", Op::all_reduce, size) - 7 * us - 2 * 0.02;
+  };
+  const double by_buffers = time_of_flows();
+  s.transport.over_tcp = true;
+  CHECK(time_of_flows() == Approx(size / (2 * 1.5 * 0x1p20) * 0.02).epsilon(0.01));
+  s.transport.connections = 2;
+  CHECK(time_of_flows() == Approx(size / (2 * 3 * 0x1p20) * 0.02).epsilon(0.01));
+  s.transport.connections = 4;
+  CHECK(time_of_flows() == by_buffers);
+}
+
 }  // namespace
 }  // namespace lambcast

@@ -125,6 +125,7 @@ struct Transport {
   // Bytes that one ring through a NIC passes on at once (a quarter of that for NCCL's trees). Zero:
   // slices are not modelled.
   Bytes slice{};
+  bool over_tcp = false;  // whether flows are TCP connections
 };
 
 }  // namespace lambcast
