@@ -48,7 +48,7 @@ struct Quantiser {
 };
 
 // Values sent from each chunk of 4,096 elements: the largest ones, or signs of cosine coefficients
-// (reference/chunked.h).
+// (reference/chunk_top_k.h, dct_sign.h).
 enum class ChunkCode { largest, cosines };
 inline constexpr std::size_t elements_of_chunk = 4096;
 

@@ -5,8 +5,10 @@
 #include <numbers>
 #include <vector>
 
-#include "kernels/reference/chunked.h"
+#include "kernels/reference/chunk_top_k.h"
+#include "kernels/reference/dct_sign.h"
 #include "kernels/reference/local_steps.h"
+#include "kernels/reference/lossless.h"
 #include "kernels/reference/low_rank.h"
 #include "kernels/reference/sparse.h"
 #include "sim/base/check.h"
@@ -69,9 +71,9 @@ TEST_CASE("chunks: the largest values, by hand") {
   // 0, 2, with mean 6/7 and spread 5.49, so the bins end at -7.4, 6/7 and 9.1.
   Values c(4099);
   c[7] = 9, c[8] = -9, c[100] = 3, c[4095] = 5, c[4096] = -4, c[4098] = 2, c[50] = 0.5f;
-  const ChunkMessage message = encode(ChunkCode::largest, c, 4);
+  const ChunkMessage message = encode_largest(c, 4);
   CHECK(message.size() == 16 + (7 * 14 + 7) / 8);
-  const Values sent = decode(ChunkCode::largest, message, c.size(), 4);
+  const Values sent = decode_largest(message, c.size(), 4);
   const float low = -9, below = -4 / 2.f, above = (9 + 3 + 5 + 2) / 4.f;
   CHECK(sent[7] == above);
   CHECK(sent[8] == low);
@@ -80,7 +82,7 @@ TEST_CASE("chunks: the largest values, by hand") {
   CHECK(sent[4098] == above);
   CHECK(sent[50] == 0);
   c[7] = NAN;
-  CHECK(std::isnan(decode(ChunkCode::largest, encode(ChunkCode::largest, c, 4), c.size(), 4)[7]));
+  CHECK(std::isnan(decode_largest(encode_largest(c, 4), c.size(), 4)[7]));
 }
 
 TEST_CASE("signs of cosines: an orthonormal transform, and the value of one decoded coefficient") {
@@ -106,7 +108,7 @@ TEST_CASE("signs of cosines: an orthonormal transform, and the value of one deco
   // A buffer that is one cosine with a negative sign is decoded without error.
   Values c(4096);
   for (std::size_t e = 0; e < 4096; ++e) c[e] = float(-5 * cosine(2, e / 64) * cosine(3, e % 64));
-  const Values sent = decode(ChunkCode::cosines, encode(ChunkCode::cosines, c, 1), 4096, 1);
+  const Values sent = decode_cosines(encode_cosines(c, 1), 4096, 1);
   for (std::size_t e = 0; e < 4096; e += 61) CHECK(sent[e] == Approx(c[e]).margin(1e-6));
 }
 

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include "kernels/emulated_world/exchange/plain_allreduce.h"
-#include "kernels/reference/chunked.h"
+#include "kernels/reference/chunk_top_k.h"
+#include "kernels/reference/dct_sign.h"
 #include "kernels/reference/sparse.h"
 #include "sim/base/error.h"
 
@@ -51,12 +52,15 @@ Wire average(ChunkedGather& o, Buffers buffers) {
   if (o.kept < 1 || o.kept > elements_of_chunk)
     fail_input(Where{"", 0, "kept"},
                fmt::format("{} (allowed: 1 to {})", o.kept, elements_of_chunk));
+  const bool largest = o.code == ChunkCode::largest;
   std::vector<std::vector<float>> c = compensated(buffers, o.owed, elements);
   std::vector<float> mean(elements);
   const float share = static_cast<float>(1.0 / static_cast<double>(n));
   for (std::size_t r = 0; r < n; ++r) {
-    const reference::ChunkMessage message = reference::encode(o.code, c[r], o.kept);
-    const std::vector<float> sent = reference::decode(o.code, message, elements, o.kept);
+    const reference::ChunkMessage message =
+        largest ? reference::encode_largest(c[r], o.kept) : reference::encode_cosines(c[r], o.kept);
+    const std::vector<float> sent = largest ? reference::decode_largest(message, elements, o.kept)
+                                            : reference::decode_cosines(message, elements, o.kept);
     for (std::size_t e = 0; e < elements; ++e) {
       mean[e] += share * sent[e];
       c[r][e] -= sent[e];

@@ -23,7 +23,8 @@ struct SparseAllreduce {
 Wire average(SparseAllreduce& state, Buffers buffers);
 
 // Gathers the messages of all ranks, each with a fixed number of values per chunk
-// (reference/chunked.h), and averages the decoded messages. Unsent values become error feedback.
+// (reference/chunk_top_k.h, dct_sign.h), and averages the decoded messages. Unsent values become
+// error feedback.
 struct ChunkedGather {
   ChunkCode code = ChunkCode::largest;
   std::size_t kept = 64;  // values per chunk

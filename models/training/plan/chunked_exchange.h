@@ -1,5 +1,5 @@
 // Exchanges that send a fixed number of values from each chunk of 4,096 elements in an all-gather,
-// with error feedback (kernels/reference/chunked.h defines the messages):
+// with error feedback (kernels/reference/chunk_top_k.h and dct_sign.h):
 //
 //   chunktopk:K   the K largest values of a chunk, in 2 bits each, with 12 bits for the position
 //                 (SparseLoCo, arXiv:2508.15706). Each of n ranks receives (n - 1) 14 K / 4,096
