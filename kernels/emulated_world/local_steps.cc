@@ -87,6 +87,40 @@ void meet_between_sites(LocalSteps& o) {
   for (auto& rank : o.ranks) rank.p = o.anchor;
 }
 
+// Returns whether a fragment's average begins in a step.
+bool begins(const LocalSteps& o, int fragment, int step) {
+  const int since = step - fragment * o.interval / o.fragments;
+  return step > 0 && since >= 0 && since % o.interval == 0;
+}
+
+// Begins the averages of the fragments whose turn it is, and continues from those that have
+// arrived. Returns whether an average began.
+bool stream(LocalSteps& o) {
+  const float kept = o.overlap > 0 ? 0.5f : 0;
+  const std::size_t elements = o.anchor.size(), parts = static_cast<std::size_t>(o.fragments);
+  o.wire = {std::vector<std::size_t>(o.ranks.size())};
+  bool any = false;
+  for (std::size_t f = 0; f < parts; ++f) {
+    const std::size_t from = f * elements / parts, size = (f + 1) * elements / parts - from;
+    const auto part = [&](std::vector<float>& whole) {
+      return whole.empty() ? std::span<float>() : std::span(whole).subspan(from, size);
+    };
+    if (begins(o, static_cast<int>(f), o.step)) {
+      std::vector<std::vector<float>> copies;
+      for (auto& rank : o.ranks) copies.emplace_back(part(rank.p).begin(), part(rank.p).end());
+      o.wire += plain_allreduce(std::vector<std::span<float>>(copies.begin(), copies.end()),
+                                WireFormat::fp32);
+      reference::outer_step(part(o.anchor), copies[0], part(o.velocity), o.outer);
+      any = true;
+    }
+    if (!begins(o, static_cast<int>(f), o.step - o.overlap)) continue;
+    for (auto& rank : o.ranks)
+      for (std::size_t e = from; e < from + size; ++e)
+        rank.p[e] = kept * rank.p[e] + (1 - kept) * o.anchor[e];
+  }
+  return any;
+}
+
 void meet(LocalSteps& o) {
   if (o.site > 1) return meet_between_sites(o);
   std::vector<std::span<float>> replicas;
@@ -123,9 +157,25 @@ LocalSteps local_steps(const World& world, Inner inner, const AdamOptions& optio
           .velocity = outer.momentum != 0 ? zero : std::vector<float>(),
           .step = 0,
           .site = site,
+          .fragments = 1,
+          .overlap = 0,
           .wire = {},
           .site_wire = {},
           .graph = {}};
+}
+
+LocalSteps streamed_steps(const World& world, Inner inner, const AdamOptions& options, int interval,
+                          const reference::OuterOptions& outer, int fragments, int overlap) {
+  LocalSteps o = local_steps(world, inner, options, interval, outer);
+  const auto within = [&](const char* key, int value, int least, int most) {
+    if (value < least || value > most)
+      fail_input(Where{"", 0, key}, fmt::format("{} (allowed: {} to {})", value, least, most));
+  };
+  within("fragments", fragments, 1, interval);
+  within("overlap", overlap, 0, interval - 1);
+  o.fragments = fragments;
+  o.overlap = overlap;
+  return o;
 }
 
 LocalSteps neighbour_steps(const World& world, Inner inner, const AdamOptions& options,
@@ -146,6 +196,7 @@ Step step(LocalSteps& o, Gradients gradients) {
     if (o.inner == Inner::decentlam) before.push_back(o.ranks[r].p);
     inner_step(o, o.ranks[r], (*seen)[r]);
   }
+  if (o.fragments > 1 || o.overlap > 0) return stream(o) ? Step::full : Step::silent;
   if (o.step % o.interval != 0) return Step::silent;
   meet(o);
   for (std::size_t r = 0; r < before.size(); ++r) decentlam_step(o, o.ranks[r], before[r]);

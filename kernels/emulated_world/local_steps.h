@@ -11,9 +11,15 @@
 // With sites of several ranks that are far apart, the ranks of a site sum their gradients in every
 // step and stay equal. Every H steps each rank takes the outer step on its share of the weights
 // with the same ranks of the other sites, and the site gathers the shares. This equals local steps
-// of as many ranks as there are sites, on the mean gradient of each site. Sources: local SGD
-// arXiv:1805.09767; DiLoCo arXiv:2311.08105; neighbours arXiv:1705.09056, with momentum (DmSGD,
-// DecentLaM) arXiv:2104.11981; 0/1 Adam's own policy is in zero_one_adam.h.
+// of as many ranks as there are sites, on the mean gradient of each site.
+//
+// Streaming DiLoCo averages P fragments of the weights at steps of their own, fragment f at the
+// steps f H / P + k H. With an overlap of T steps the ranks go on while a fragment is on its way,
+// and T steps later each continues from half of its own weights and half of the anchor's.
+//
+// Sources: local SGD arXiv:1805.09767; DiLoCo arXiv:2311.08105; Streaming DiLoCo arXiv:2501.18512
+// (mixing factor 0.5); neighbours arXiv:1705.09056, with momentum (DmSGD, DecentLaM)
+// arXiv:2104.11981; 0/1 Adam's own policy is in zero_one_adam.h.
 #pragma once
 
 #include <optional>
@@ -47,7 +53,9 @@ struct LocalSteps {
   std::vector<float> anchor, velocity;  // the same on all ranks
   int step = 0;
   int site = 1;                // ranks that stay equal
-  Wire wire;                   // bytes of the last average over sites or ranks
+  int fragments = 1;           // P
+  int overlap = 0;             // T
+  Wire wire;                   // bytes of the last step's average over sites or ranks
   Wire site_wire;              // bytes of the last step's sums within sites
   std::optional<Graph> graph;  // graph of the neighbours; absent: all ranks average
 };
@@ -56,10 +64,14 @@ struct LocalSteps {
 // needs neighbours.
 LocalSteps local_steps(const World& world, Inner inner, const AdamOptions& options, int interval,
                        const reference::OuterOptions& outer, int site = 1);
+// Averages `fragments` fragments, each at steps of its own, which arrive `overlap` steps later.
+// Throws Error unless fragments is 1 to `interval`, and overlap 0 to `interval` - 1.
+LocalSteps streamed_steps(const World& world, Inner inner, const AdamOptions& options, int interval,
+                          const reference::OuterOptions& outer, int fragments, int overlap);
 // Averages with neighbours after every step.
 LocalSteps neighbour_steps(const World& world, Inner inner, const AdamOptions& options,
                            Graph graph);
-// Returns Step::full if the replicas were averaged, else Step::silent.
+// Returns Step::full if the replicas or fragments of them were averaged, else Step::silent.
 Step step(LocalSteps& optimizer, Gradients gradients);
 
 inline std::span<const float> weights(const LocalSteps& optimizer, int rank) {

@@ -75,6 +75,47 @@ TEST_CASE("sites sum their gradients in every step and average like ranks") {
                     "site: 4 does not divide 6 ranks");
 }
 
+// Three fragments every 8 steps begin at steps 2, 5 and 8 and then 8 steps later.
+TEST_CASE("fragments are averaged at steps of their own") {
+  const iris::Problem problem = iris::network();
+  LocalSteps o = streamed_steps(world_of(problem, 3), Inner::adam, {}, 8, {0.7, 0.9, true}, 3, 0);
+  const std::size_t elements = problem.tensors.elements();
+  for (int k = 1; k <= 24; ++k) {
+    const int fragment = k % 8 == 2 ? 1 : k % 8 == 5 ? 2 : k % 8 == 0 ? 0 : -1;
+    const bool sends = fragment >= 0;
+    CHECK(step(o, gradients(problem, o)) == (sends ? Step::full : Step::silent));
+    CHECK(o.ranks[0].p != o.ranks[2].p);
+    const std::size_t from = sends ? std::size_t(fragment) * elements / 3 : 0;
+    const std::size_t to = sends ? std::size_t(fragment + 1) * elements / 3 : 0;
+    for (std::size_t e = from; e < to; ++e) {
+      REQUIRE(o.ranks[2].p[e] == o.ranks[0].p[e]);
+      REQUIRE(o.anchor[e] == o.ranks[0].p[e]);
+    }
+    CHECK(o.wire.sent[1] == (sends ? plain_allreduce_bytes(to - from, 3, WireFormat::fp32) : 0));
+  }
+  CHECK_THROWS_WITH(streamed_steps(world_of(problem, 3), Inner::adam, {}, 8, {}, 9, 0),
+                    "fragments: 9 (allowed: 1 to 8)");
+  CHECK_THROWS_WITH(streamed_steps(world_of(problem, 3), Inner::adam, {}, 8, {}, 1, 8),
+                    "overlap: 8 (allowed: 0 to 7)");
+}
+
+// Two ranks move by -0.1 and -0.3 a step. After 4 steps their mean is -0.8. It arrives after the
+// fifth, when they are at -0.5 and -1.5.
+TEST_CASE("an average that arrives later mixes with the weights of its rank") {
+  World world;
+  world.tensors.offsets = {0, 1};
+  world.ranks = 2;
+  world.initial = {0};
+  LocalSteps o = streamed_steps(world, Inner::sgd, {.lr = 0.1}, 4, {}, 1, 1);
+  for (int k = 1; k <= 5; ++k) {
+    const std::vector<std::vector<float>> g{{1}, {3}};
+    CHECK(step(o, g) == (k == 4 ? Step::full : Step::silent));
+  }
+  CHECK(o.anchor[0] == Approx(-0.8));
+  CHECK(o.ranks[0].p[0] == Approx(-0.65));
+  CHECK(o.ranks[1].p[0] == Approx(-1.15));
+}
+
 TEST_CASE("the outer optimizer is momentum on the movement of the replicas") {
   // d = a - mean. u = 0.5 u + d; Nesterov d + 0.5 u. Starting from a = 10, twice, with means 8 and
   // 7.
@@ -101,10 +142,14 @@ TEST_CASE(
   LocalSteps diloco = local_steps(world_of(problem, 6), Inner::adam, {.bias_correction = true}, 10,
                                   {0.7, 0.9, true});
   const double diloco_loss = train(problem, diloco, 600, 0.01, local_lr);
+  LocalSteps streamed = streamed_steps(world_of(problem, 6), Inner::adam, {.bias_correction = true},
+                                       10, {0.7, 0.9, true}, 3, 2);
+  const double streamed_loss = train(problem, streamed, 600, 0.01, local_lr);
   const double start = problem.loss(problem.initial, 0, 1, {});
   CHECK(reached < 0.06 * start);
   CHECK(local_loss < 0.06 * start);
   CHECK(diloco_loss < 0.06 * start);
+  CHECK(streamed_loss < 0.06 * start);
 }
 
 TEST_CASE(
