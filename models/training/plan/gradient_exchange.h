@@ -62,7 +62,7 @@
 //
 // In the first three forms, top-k takes its threshold from a sample (arXiv:1712.01887), and scales
 // precede their chunks in one message instead of two. Kernels of overlapped buckets run on the
-// stream of communication and count as communication; the slowdown of the passes is not modelled.
+// stream of communication and count as communication. Only collectives slow the passes down.
 // Source: Bagua (arXiv:2107.01499, section 3.4; bagua-core-internal, communicators/mod.rs:
 // reduce_inplace, broadcast; comm_ops/centralized_low_precision_synchronous;
 // kernels/bagua_kernels.cu: 32 bytes in front of a chunk; decentralized.py: one bucket, started

@@ -4,11 +4,22 @@
 #include <catch2/catch.hpp>
 #include <utility>
 
+#include "models/training/price/beside_collectives.h"
 #include "models/training/run/step.h"
 #include "models/training/run/training_case.h"
 
 namespace lambcast {
 namespace {
+
+// Returns whether the backward pass takes longer if it overlaps communication, by at most the share
+// of the GPU that collectives occupy.
+bool loses_to_collectives(const StepMetrics& serial, const StepMetrics& overlapped,
+                          const TrainingPlan& training) {
+  const ProcessGroup all{training.gpus, training.gpus_per_node};
+  const Duration most =
+      overlapped.gradient_comm.scaled(lost_to_collectives(all, *training.device->rates));
+  return overlapped.backward > serial.backward && overlapped.backward <= serial.backward + most;
+}
 
 TEST_CASE("gradient reduction: DDP's communication overlaps the backward pass") {
   for (const char* cluster : {"paper-eth40-v100", "paper-edr100-v100", "azure-ndv2"}) {
@@ -27,9 +38,9 @@ TEST_CASE("gradient reduction: DDP's communication overlaps the backward pass") 
       // The step exceeds its computation by the exposed communication.
       CHECK(overlapped.step_time == overlapped.forward + overlapped.backward +
                                         overlapped.optimizer + overlapped.exposed_comm);
-      // Computation and bytes are the same.
+      // The bytes are the same, and so is computation, except for what it loses to collectives.
       CHECK(overlapped.forward == serial.forward);
-      CHECK(overlapped.backward == serial.backward);
+      CHECK(loses_to_collectives(serial, overlapped, training));
       CHECK(overlapped.wire_bytes_per_gpu.value() ==
             Approx(serial.wire_bytes_per_gpu.value()).epsilon(1e-12));
       // Nothing is left to overlap the last bucket.
@@ -157,7 +168,7 @@ TEST_CASE(
             Approx(serial.wire_bytes_per_gpu.value()).epsilon(1e-12));
       CHECK(hidden.exposed_comm < serial.exposed_comm);
       CHECK(hidden.step_time < serial.step_time);
-      CHECK(hidden.backward == serial.backward);
+      CHECK(loses_to_collectives(serial, hidden, training));
       CHECK(hidden.step_time ==
             hidden.forward + hidden.backward + hidden.optimizer + hidden.exposed_comm);
       // A pass cannot overlap communication of another one: stage 2 exposes the same time in each

@@ -137,8 +137,8 @@ class MicroBatches {
   }
 
   // Adds a backward pass that overlaps the reduction. A bucket is reduced once the backward pass
-  // has produced its gradients. With two buckets the pass continues until it needs the bucket that
-  // is being reduced.
+  // has produced its gradients, and slows the next part of the pass down. With two buckets the pass
+  // continues until it needs the bucket that is being reduced.
   void passes_beside_sums(std::int64_t times) {
     then({"forward", Category::forward, PassWork{}}, times);
     const auto& buckets = reduction_.buckets;
@@ -146,6 +146,7 @@ class MicroBatches {
         static_cast<double>(std::accumulate(buckets.begin(), buckets.end(), std::int64_t{0}));
     std::vector<OpId>& last = operations_.last(0);
     std::vector<OpId> reduced;
+    std::size_t sent = 0;  // index of the first operation on the last bucket
     double seen = 0, done = 0;
     for (std::size_t i = 0; i < buckets.size(); ++i) {
       const auto elements = static_cast<double>(buckets[i]);
@@ -154,8 +155,10 @@ class MicroBatches {
       then({fmt::format("backward to bucket {}", i), Category::backward,
             PassWork{true, done, until}},
            times);
+      if (i > 0) slow_down(sent, until - done, times);
       done = until;
       fill_bucket(elements, times);
+      sent = operations_.so_far().size();
       if (hooked())
         reduced.push_back(exchange_beside(elements / total, times, last));
       else
@@ -173,6 +176,17 @@ class MicroBatches {
             Stream::compute, {last.front(), reduced[i - 1]})};
     }
     last = {beside_passes({"wait for buckets", Category::gradient_comm, Wait{}}, 1, reduced)};
+  }
+
+  // Prolongs the last operation, a part of the backward pass, which the collectives since operation
+  // `first` overlap.
+  void slow_down(std::size_t first, double of_backward, std::int64_t times) {
+    const std::size_t end = operations_.so_far().size() - 1;
+    for (std::size_t i = first; i < end; ++i)
+      if (const Call* call = std::get_if<Call>(&operations_.so_far()[i].work))
+        then(
+            {"kernels beside collectives", Category::backward, Slowdown{*call, false, of_backward}},
+            times);
   }
 
   // --- sums and exchanges ---

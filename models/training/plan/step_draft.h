@@ -39,6 +39,7 @@ class StepOperations {
   // The operations that the next operation of a stage waits for.
   std::vector<OpId>& last(int stage) { return last_[static_cast<std::size_t>(stage)]; }
 
+  const std::vector<PlanOp>& so_far() const { return ops_; }
   std::vector<PlanOp> take() { return std::move(ops_); }
 
  private:

@@ -22,11 +22,9 @@ namespace {
 // Half-width of memory-bound work without a figure of the machine, in logarithms.
 constexpr double memory_width = held_out::this_device.off;
 
-// Half-width of updates on the host: a factor of two. Two runs on one kind of machine are known.
-constexpr double host_update_width = 0.7;
-
-// Half-width of an optimizer's products, which were not timed here: a factor of two.
-constexpr double products_width = 0.7;
+// Half-widths of a factor of two: updates on the host, of which two runs on one kind of machine are
+// known, and an optimizer's products, which were not timed here.
+constexpr double host_update_width = 0.7, products_width = 0.7;
 
 Price of(Duration time) {
   Price price;
@@ -322,7 +320,7 @@ class Pricer {
   // overlapping collective that leaves the node takes turns on the NICs with these. Zero in the
   // flow model, which shares the network itself.
   double turns_on_nics(const PlanOp& op, const Call& beside) {
-    if (beside.group.nodes() == 1 || training_.network == NetworkModel::flow) return 0;
+    if (!plan_ || beside.group.nodes() == 1 || training_.network == NetworkModel::flow) return 0;
     const PipelinePrice& expected = pipeline_at(End::expected);
     Duration all, between_nodes;
     for (std::size_t position = 0; position < expected.calls.size(); ++position) {
@@ -346,7 +344,8 @@ class Pricer {
     const double share = lost_to_collectives(work.beside.group, *device_.rates);
     const double turns = turns_on_nics(op, work.beside);
     const PassesBeside passes =
-        passes_beside(*plan_, pipeline_at(End::expected), op.rank_class, work.first_only);
+        plan_ ? passes_beside(*plan_, pipeline_at(End::expected), op.rank_class, work.first_only)
+              : PassesBeside{passage_.backward.scaled(work.of_backward) * op.times, {}};
     const auto waited = [&](Duration all) { return lost_beside(all, passes.time, turns); };
     const auto until = [&](Duration all) {
       return waited(all) + lost_beside(all, passes.kernels, share);
@@ -356,6 +355,7 @@ class Pricer {
       return until(earlier) - until(before);
     };
     BesideKernels& before = beside_[{op.rank_class, work.first_only}];
+    if (!plan_) before = {};
     const Duration waits = waited(before.expected + cost.time * op.times) - waited(before.expected);
     Price price = computation(lost(cost.time, before.expected), memory_width);
     price.wires = {lost(cost.interval.low, before.low), lost(cost.interval.high, before.high)};

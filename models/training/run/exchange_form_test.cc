@@ -152,10 +152,13 @@ TEST_CASE(
 
 // On 8 nodes an all_to_all takes one hop and a ring's all_gather 7, so a hop that is 10 ms longer
 // delays one message by 80 ms, and B buckets B times. A large message also waits for its channels'
-// buffers (channel_bounds.h), so the exchange without buckets uses one bit here.
+// buffers (channel_bounds.h), so the exchange without buckets uses one bit here. With three
+// connections per channel no TCP window is smaller than these.
 TEST_CASE("exchange form: every bucket has the latencies of an exchange") {
   const auto with_hop = [](const char* exchange, const char* hop) {
-    return step_in_form(exchange, {{"nccl.Simple.network_hop", hop}, {"nccl.LL.network_hop", hop}})
+    return step_in_form(exchange, {{"nccl.Simple.network_hop", hop},
+                                   {"nccl.LL.network_hop", hop},
+                                   {"nccl.connections", "3"}})
         .step_time.s();
   };
   const auto later = [&](const char* exchange) {

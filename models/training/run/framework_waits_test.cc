@@ -1,8 +1,10 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
+#include "models/training/price/beside_collectives.h"
 #include "models/training/price/pass_price.h"
 #include "models/training/run/layout_case.h"
+#include "models/training/run/training_case.h"
 
 namespace lambcast {
 namespace {
@@ -40,6 +42,35 @@ TEST_CASE("layout step: Paddle exposes what Megatron-LM hides") {
     of.framework = FrameworkName::paddle;
     CHECK(exposed(of) > hidden.scaled(1.5));
   }
+}
+
+// Each bucket except the last is reduced during the next part of the backward pass.
+TEST_CASE("step: kernels lose time to the buckets that PyTorch reduces during the backward pass") {
+  TrainingPlan training = training_of({OptimizerType::lamb, 32, "paper-eth40-v100"});
+  const StepMetrics alone = metrics_of(training, StepKind::uniform);
+  training.overlap = Overlap::ddp;
+  CollectiveCosts costs;
+  const StepRun run = run_step(training, {StepKind::uniform, training.seq_len, 1}, costs);
+  Duration lost, reduced;
+  std::size_t slowed = 0, buckets = 0;
+  for (std::size_t i = 0; i < run.plan.ops.size(); ++i) {
+    const PlanOp& op = run.plan.ops[i];
+    const Duration time = run.prices[i].time;
+    if (op.name.starts_with("all_reduce bucket")) {
+      ++buckets;
+      reduced = time;
+    }
+    const auto* slowdown = std::get_if<Slowdown>(&op.work);
+    if (slowdown == nullptr) continue;
+    ++slowed;
+    lost += time;
+    const double share = lost_to_collectives(slowdown->beside.group, *training.device->rates);
+    CHECK(time.s() == Approx(lost_beside(reduced, run.prices[i - 1].time, share).s()));
+  }
+  CHECK(buckets > 2);
+  CHECK(slowed == buckets - 1);
+  CHECK(lost > Duration());
+  CHECK(run.metrics.backward.s() == Approx((alone.backward + lost).s()));
 }
 
 }  // namespace
