@@ -67,7 +67,12 @@ std::vector<Run> runs_named(const std::vector<Run>& runs, const std::vector<std:
 void pair_up(const std::string& path, int draws, int threads,
              const std::vector<std::string>& named) {
   constexpr int sequences[] = {1, 2};
-  const std::vector<std::string> usual{"lamb, int4", "lamb, 1 bit", "lamb, 1 bit in two levels"};
+  const std::vector<std::string> usual{"lamb, int4",
+                                       "lamb, 1 bit",
+                                       "lamb, 1 bit in two levels",
+                                       "lamb, 64 of 4,096",
+                                       "lamb, 64 signs of cosines",
+                                       "adam, DiLoCo, 16 steps in 4 fragments"};
   const Recipe recipe;
   const std::vector<Run> runs = runs_named(study_runs(recipe), named.empty() ? usual : named);
   const std::vector<Pair> pairs = train_pairs(recipe, runs, sequences, draws, threads);

@@ -87,6 +87,7 @@ GradientAverage gradient_average(const text::Transformer& model, int ranks, Exch
     case Exchange::plain:
     case Exchange::local_steps_16:
     case Exchange::diloco_16:
+    case Exchange::streamed_16:
     case Exchange::neighbours_ring:
     case Exchange::neighbours_exponential:
       break;

@@ -105,10 +105,10 @@ std::string pairs_csv(std::span<const Pair> pairs) {
 }
 
 std::string paired_table(std::span<const PairedDifference> differences, int ranks) {
-  std::string out = fmt::format("{:<28} {:>6} {:>6} {:>12} {:>8} {:>12}\n", "run", "batch", "draws",
+  std::string out = fmt::format("{:<38} {:>6} {:>6} {:>12} {:>8} {:>12}\n", "run", "batch", "draws",
                                 "more loss", "spread", "plain alone");
   for (const PairedDifference& of : differences)
-    out += fmt::format("{:<28} {:>6} {:>6} {:>+12.4f} {:>8.4f} {:>12.4f}{}\n", of.run,
+    out += fmt::format("{:<38} {:>6} {:>6} {:>+12.4f} {:>8.4f} {:>12.4f}{}\n", of.run,
                        ranks * of.sequences, of.draws, of.mean, of.deviation, of.plain_deviation,
                        of.is_resolved() ? "" : "  not resolved");
   return out;

@@ -69,6 +69,8 @@ LocalSteps meeting(const World& world, const AdamOptions& options, Exchange exch
       return neighbour_steps(world, Inner::adam, options, Graph::one_peer_exponential);
     case Exchange::diloco_16:
       return local_steps(world, Inner::adam, options, local_interval, {0.7, 0.9, true});
+    case Exchange::streamed_16:
+      return streamed_steps(world, Inner::adam, options, local_interval, {0.7, 0.9, true}, 4, 2);
     default:
       return local_steps(world, Inner::adam, options, local_interval, {});
   }

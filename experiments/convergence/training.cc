@@ -67,6 +67,8 @@ const char* name_of(Exchange exchange) {
       return "16 local steps";
     case Exchange::diloco_16:
       return "DiLoCo, 16 steps";
+    case Exchange::streamed_16:
+      return "DiLoCo, 16 steps in 4 fragments";
     case Exchange::neighbours_ring:
       return "neighbours in a ring";
     case Exchange::neighbours_exponential:
@@ -82,10 +84,7 @@ bool freezes(Optimizer optimizer) {
          optimizer == Optimizer::zero_one_adam;
 }
 
-bool averages_weights(Exchange exchange) {
-  return exchange == Exchange::local_steps_16 || exchange == Exchange::diloco_16 ||
-         exchange == Exchange::neighbours_ring || exchange == Exchange::neighbours_exponential;
-}
+bool averages_weights(Exchange exchange) { return exchange >= Exchange::local_steps_16; }
 
 const char* name_of(Optimizer optimizer) {
   switch (optimizer) {
@@ -147,8 +146,9 @@ std::vector<Run> study_runs(const Recipe& recipe) {
         Exchange::onebit, Exchange::onebit_sharded, Exchange::power_sgd_4, Exchange::top_k_1,
         Exchange::random_k_1, Exchange::fp16, Exchange::chunk_top_k_64, Exchange::dct_sign_64})
     runs.push_back({Optimizer::lamb, exchange});
-  for (const Exchange exchange : {Exchange::local_steps_16, Exchange::diloco_16,
-                                  Exchange::neighbours_ring, Exchange::neighbours_exponential})
+  for (const Exchange exchange :
+       {Exchange::local_steps_16, Exchange::diloco_16, Exchange::streamed_16,
+        Exchange::neighbours_ring, Exchange::neighbours_exponential})
     runs.push_back({Optimizer::adam, exchange});
   return runs;
 }

@@ -51,9 +51,10 @@ enum class Exchange {
   fp16,            // partial sums rounded at every hop of a ring
   chunk_top_k_64,  // the 64 largest of each 4,096 elements in 2 bits, error feedback
   dct_sign_64,     // signs of 64 coefficients of each 4,096 elements, error feedback
-  local_steps_16,
-  diloco_16,  // outer lr 0.7, Nesterov momentum 0.9
-  // Weights are averaged after every step, with neighbours only.
+  local_steps_16,  // this and the following average weights
+  diloco_16,       // outer lr 0.7, Nesterov momentum 0.9
+  streamed_16,     // DiLoCo in 4 fragments that arrive after 2 steps
+  // Averages of weights after every step, with neighbours only.
   neighbours_ring,
   neighbours_exponential,
 };

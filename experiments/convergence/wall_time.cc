@@ -47,6 +47,8 @@ const char* word_of(Exchange exchange) {
       return "localsgd:16";
     case Exchange::diloco_16:
       return "local:16";
+    case Exchange::streamed_16:
+      return "local:16 / fragments 4 / overlap 2";
     case Exchange::neighbours_ring:
       return "neighbours:ring";
     case Exchange::neighbours_exponential:
