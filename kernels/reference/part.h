@@ -9,7 +9,7 @@
 // this is the unsharded optimizer in the same code, so every legal sharding makes the same step up
 // to rounding.
 //
-// A rule of an optimizer (lars.h, sharded_lamb.h, adafactor.h, came.h, galore.h) has
+// A rule of an optimizer (lars.h, sharded_lamb.h, adafactor.h, came.h, galore.h, muon.h) has
 //
 //   State state(const Part&)                              state that a rank keeps
 //   int rounds(step)

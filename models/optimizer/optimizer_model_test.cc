@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "kernels/reference/muon.h"
 #include "models/optimizer/galore.h"
 #include "models/optimizer/muon.h"
 #include "models/optimizer/soap.h"
@@ -197,6 +198,22 @@ TEST_CASE("muon: five Newton-Schulz iterations on the smaller side") {
   CHECK(muon_flops({1024.0 * 1024, 1024, 1024}) == 30.0 * 1024 * 1024 * 1024);
   CHECK(muon_flops({4096.0 * 14336, 14336, 4096}) == Approx(5.497e12).epsilon(1e-3));
   CHECK(muon_flops({4096.0 * 14336, 4096, 14336}) == muon_flops({4096.0 * 14336, 14336, 4096}));
+}
+
+TEST_CASE("muon: the forecast counts the FLOPs and the states of the reference") {
+  for (const reference::MatrixShape shape :
+       {reference::MatrixShape{24, 96}, {96, 24}, {40, 40}, {1, 50}}) {
+    const bool is_vector = shape.rows == 1;
+    const StateTensor tensor{static_cast<double>(shape.elements()),
+                             is_vector ? 0.0 : static_cast<double>(shape.rows),
+                             is_vector ? 0.0 : static_cast<double>(shape.columns)};
+    const reference::Muon::State state = reference::Muon{}.state(reference::whole_part(shape));
+    CHECK(muon_model.state_bytes(tensor, {}) == 4.0 * double(state.m.size() + state.v.size()));
+    if (is_vector) continue;
+    double flops = 0;
+    reference::orthogonalised(std::vector<float>(shape.elements(), 1.0F), shape, {}, &flops);
+    CHECK(muon_flops(tensor) == flops);
+  }
 }
 
 TEST_CASE("soap: products with both bases, and a tenth of their renewal") {
