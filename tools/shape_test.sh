@@ -12,6 +12,7 @@ root=$(readlink -f "$1")
 
 several='sim/collectives/builders.h validate/measure/measure.h tools/commands.h
 experiments/report/figure.h kernels/profile.h kernels/cuda_on_cpu/cuda_runtime.h
+kernels/cuda_on_cpu/cublas_v2.h
 kernels/cuda_on_cpu/cusolverDn.h'
 
 # check ROOT: prints the faults.

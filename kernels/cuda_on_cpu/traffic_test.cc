@@ -17,6 +17,7 @@
 #include "kernels/cuda/lamb_tensors.h"
 #include "kernels/cuda/lars.h"
 #include "kernels/cuda/lion.h"
+#include "kernels/cuda/muon.h"
 #include "kernels/profile/kernels.h"
 
 using namespace lambcast;
@@ -259,6 +260,22 @@ TEST_CASE("Adafactor reads weights for their norm only if it is needed and not k
   CHECK(bytes({}, true) == Approx(4).margin(0.5));
   CHECK(bytes({.scale_parameter = false}, false) == Approx(4).margin(0.5));
   CHECK(bytes({.rms_stays_zero = true}, false) == Approx(4).margin(0.5));
+}
+
+TEST_CASE("a step of Muon moves 30 bytes per element without its products") {
+  cuda_on_cpu::watch_device_memory();
+  constexpr std::size_t rows = 16, columns = 1024, n = rows * columns;
+  const DeviceBuffer<float> p(n), m(n), full(n);
+  const DeviceBuffer<std::uint16_t> half(n), half_p(n);
+  MuonStep muon({rows, columns}, {});
+  const auto bytes = [&](const Gradient& g, HalfPointer copy) {
+    const auto step = [&] { muon.step(p.data(), m.data(), g, copy, nullptr); };
+    return cuda_on_cpu::traffic_of(step).bytes() / static_cast<double>(n);
+  };
+  const HalfPointer narrow(half.data(), HalfFormat::bf16), copy(half_p.data(), HalfFormat::bf16);
+  CHECK(bytes(full.data(), {}) == Approx(30).margin(0.1));
+  CHECK(bytes(narrow, {}) == Approx(28).margin(0.1));
+  CHECK(bytes(narrow, copy) == Approx(30).margin(0.1));
 }
 
 TEST_CASE("the table of limits.md", "[.write-table]") {
