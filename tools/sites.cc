@@ -14,11 +14,13 @@
 namespace lambcast {
 namespace {
 
+constexpr std::string_view all_studies = "all";
+
 struct SitesOptions {
   WhatIf what_if;
   OuterChoice choice;
   ResultFlags result;
-  bool study = false;
+  std::string study;
 };
 
 // Throws Error (usage) for any other flag next to --study, since the study has its own runs.
@@ -30,9 +32,9 @@ void refuse_next_to_study(const CLI::App& command) {
 }
 
 int sites_command(const SitesOptions& options, const CLI::App& command) {
-  if (options.study) {
+  if (!options.study.empty()) {
     refuse_next_to_study(command);
-    print_text(site_study_table(site_study()));
+    print_text(site_study_table(site_study(options.study == all_studies ? "" : options.study)));
     return static_cast<int>(Exit::done);
   }
   Catalog catalog;
@@ -71,6 +73,12 @@ void add_exchange_flags(CLI::App& command, OuterChoice& choice) {
                   "number of sites that a round waits for (default: all of them), or that must "
                   "train with --decoupled (default: 1)")
       ->check(CLI::Range(1, 1000));
+  command
+      .add_option(
+          "--slow", choice.slow,
+          "SITE:FACTOR, or N:FACTOR for the first N sites: their steps take FACTOR times as "
+          "long, as those of a site with a slow GPU do; may be repeated (default: none)")
+      ->type_name("SITE:FACTOR");
   command.add_flag("--decoupled", choice.decoupled,
                    "sites meet through a syncer that merges, and wait for no other site "
                    "(default: all wait)");
@@ -84,15 +92,21 @@ Command add_sites(CLI::App& app) {
       "sites", "training by sites far apart that exchange weights every H steps (DiLoCo)");
   add_what_if_flags(*command, options->what_if);
   add_exchange_flags(*command, options->choice);
-  command->add_flag(
-      "--study", options->study,
-      "published figures of such runs next to their forecasts, in place of a forecast");
+  command
+      ->add_option(
+          "--study", options->study,
+          "published figures of such runs next to their forecasts, in place of a forecast: "
+          "of one study, or of all (the default)")
+      ->type_name("STUDY")
+      ->expected(0, 1)
+      ->default_str(std::string(all_studies));
   add_result_flags(*command, options->result,
                    "table (the default), json or csv: a row per codec and number of steps");
   command->footer(R"(Examples
   lambcast sites --cluster two-data-centres --model llama2-7b --zero-stage 3 --framework torchtitan --precision bf16 \
     --global-batch 256 --micro-batch 1 --optimizer adamw --steps 1000 --every 100 --codec int8
   lambcast sites --study
+  lambcast sites --study intellect-1
 Exit codes: 0 done, 2 bad usage or input.)");
   return [options, command] { return sites_command(*options, *command); };
 }

@@ -139,6 +139,7 @@ TEST_CASE("sites: every flag of the exchange changes the answer") {
   CHECK(changed(&OuterChoice::by_layer, true));
   CHECK(changed(&OuterChoice::quorum, 1));
   CHECK(changed(&OuterChoice::decoupled, true));
+  CHECK(changed(&OuterChoice::slow, std::vector<std::string>{"1:1.3"}));
 }
 
 }  // namespace

@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "experiments/output/mean_step.h"
@@ -12,6 +14,7 @@
 #include "models/shape/shape.h"
 #include "models/training/run/forecast.h"
 #include "sim/base/error.h"
+#include "sim/base/whole_number.h"
 
 namespace lambcast {
 namespace {
@@ -55,6 +58,34 @@ PlainStep forecast_site(WhatIf asked, const Site& site, Catalog& catalog, Collec
 void add_findings(const std::vector<Finding>& findings, std::vector<Finding>& all) {
   for (const Finding& finding : findings)
     if (std::ranges::find(all, finding.code, &Finding::code) == all.end()) all.push_back(finding);
+}
+
+// Makes the sites of `slow` (OuterChoice) slower. Throws Error (usage) for words that name none.
+void slow_down(const std::string& slow, SiteGroup& group) {
+  const std::size_t colon = slow.rfind(':');
+  const std::string which = slow.substr(0, colon);
+  double factor = 0;
+  if (colon != std::string::npos) {
+    const char* const end = slow.data() + slow.size();
+    if (std::from_chars(slow.data() + colon + 1, end, factor).ptr != end) factor = 0;
+  }
+  const std::optional<std::int64_t> first = whole_number(which);
+  constexpr double most = 1000;
+  bool names_one = false;
+  for (std::size_t i = 0; i < group.sites.size(); ++i) {
+    const bool is_counted = first && static_cast<std::int64_t>(i) < *first;
+    if (group.sites[i].name != which && !is_counted) continue;
+    names_one = true;
+    group.sites[i].slow = {group.sites[i].slow.value * factor, {Kind::assumed, "--slow"}};
+  }
+  if (names_one && factor >= 1 && factor <= most) return;
+  std::vector<std::string> names;
+  constexpr std::size_t most_names = 8;
+  for (const Site& site : group.sites)
+    if (names.size() < most_names) names.push_back(site.name);
+  fail_input({"", 0, "--slow"}, fmt::format("{} is not SITE:FACTOR", slow),
+             fmt::format("a factor of 1 to {} behind a number of sites or one of {}", most,
+                         fmt::join(names, ", ")));
 }
 
 SiteStep at_site(SiteStep step, const Site& site) {
@@ -159,6 +190,7 @@ SiteForecast forecast_sites(const WhatIf& what_if, const OuterChoice& choice, Ca
         fmt::format("a file with [[site]], or one of {}", fmt::join(site_group_names(), ", ")));
   SiteForecast forecast;
   forecast.group = load_sites(sites->second);
+  for (const std::string& slow : choice.slow) slow_down(slow, forecast.group);
   CollectiveCosts costs;
   std::map<std::pair<std::string, int>, PlainStep> plain;  // equal sites are forecast only once
   for (const Site& site : forecast.group.sites) {

@@ -19,7 +19,7 @@
 
 namespace lambcast {
 
-// The exchange between sites, as set by flags.
+// The exchange between sites, and slow sites, as set by flags.
 struct OuterChoice {
   std::string codec = "bf16";
   int every = 100;
@@ -28,6 +28,8 @@ struct OuterChoice {
   bool by_layer = false;
   std::optional<int> quorum{};
   bool decoupled = false;
+  // "SITE:FACTOR", or "N:FACTOR" for the first N sites: their steps take FACTOR times as long.
+  std::vector<std::string> slow{};
 };
 
 struct SiteStep {

@@ -117,6 +117,24 @@ TEST_CASE("site forecast: decoupled sites keep their own pace") {
   CHECK(alone.samples_per_s / together.samples_per_s == Approx(2.5 / 1.5).epsilon(1e-3));
 }
 
+TEST_CASE("site forecast: --slow is the description's slow, by name or for a number of sites") {
+  const std::string plain = description("", site("a", "count = 3\n"));
+  const SiteForecast by_file =
+      forecast_text(description("", site("a-1", "slow = 1.3\n") + site("b", "count = 2\n")));
+  const SiteForecast by_name = forecast_text(plain, {.slow = {"a-1:1.3"}}),
+                     by_number = forecast_text(plain, {.slow = {"1:1.3"}});
+  CHECK(by_name.round.time() == by_file.round.time());
+  CHECK(by_number.round.time() == by_file.round.time());
+  CHECK(by_name.sites[0].step == by_name.sites[1].step.scaled(1.3));
+  // Two of three sites are slow, one of them twice.
+  const SiteForecast twice = forecast_text(plain, {.slow = {"2:1.3", "a-1:2"}});
+  CHECK(twice.sites[0].step == by_name.sites[1].step.scaled(2.6));
+  CHECK(twice.sites[1].step == by_name.sites[1].step.scaled(1.3));
+  for (const char* wrong : {"a-1", "a-1:", "a-1:0.5", "a-1:2x", "c:2", "0:2", ":2", "1:1e9"})
+    CHECK_THROWS_WITH(forecast_text(plain, {.slow = {wrong}}),
+                      Contains("--slow") && Contains(wrong) && Contains("a-1"));
+}
+
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }

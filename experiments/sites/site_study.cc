@@ -36,8 +36,8 @@ SiteGroup sites_of_row(const StudyRow& row, double faster) {
   SiteGroup group;
   group.via = row.text("via") == "store" ? Via::store : Via::direct;
   Site site;
-  site.link.up.value = Bandwidth(row.number("up_gbit") * 1e9 / 8 * faster);
-  site.link.down.value = Bandwidth(row.number("down_gbit") * 1e9 / 8 * faster);
+  site.link.up.value = Bandwidth(row.find("up_gbit").value_or(0) * 1e9 / 8 * faster);
+  site.link.down.value = Bandwidth(row.find("down_gbit").value_or(0) * 1e9 / 8 * faster);
   site.link.rtt.value = Duration::seconds(row.number("rtt_ms") * 1e-3);
   // The window does not limit a connection, since the sources give the rate of the link.
   site.link.window.value = Bytes(1e15);
@@ -87,6 +87,48 @@ double least_of_row(const StudyRow& row) {
   return forecast_of(row, group, exchange);
 }
 
+// Returns the rate up and down at which the row's communication takes the published share.
+std::optional<Bandwidth> needed_rate(const StudyRow& row) {
+  return bandwidth_for(1 - row.number("published_share"), sites_of_row(row, 1),
+                       Duration::seconds(row.number("step_s")), exchange_of_row(row));
+}
+
+// Returns the errors of a model that meets the published share at some rate, if the printed rate
+// may lie anywhere within one step of the grid from the forecast's.
+std::vector<double> errors_of_grid(const StudyRow& row) {
+  const double published = row.number("published_share"), grid = row.number("grid");
+  double slow = 1 / grid, fast = grid * grid;
+  constexpr int halvings = 40;
+  for (int i = 0; i < halvings; ++i) {
+    const double middle = std::sqrt(slow * fast);
+    (forecast_row(row, middle) > published ? slow : fast) = middle;
+  }
+  constexpr int places = 16;
+  std::vector<double> errors;
+  for (int i = 0; i < places; ++i) {
+    const double off = std::pow(grid, (i + 0.5) / places - 0.5);
+    errors.push_back(std::abs(forecast_row(row, fast * off) / published - 1));
+  }
+  return errors;
+}
+
+StudyFigure figure_of_row(const StudyRow& row) {
+  StudyFigure figure{
+      .study = row.text("study"), .what = row.text("what"), .source = row.text("source")};
+  figure.in_seconds = row.find("published_s").has_value();
+  figure.published = row.number(figure.in_seconds ? "published_s" : "published_share");
+  figure.has_rate = row.find("up_gbit") || row.find("transfer_s");
+  if (figure.has_rate) {
+    figure.forecast = forecast_row(row, std::sqrt(row.number("grid")));
+    figure.forecast_low = forecast_row(row, row.number("grid"));
+    figure.forecast_high = forecast_row(row, 1);
+    figure.possible = least_of_row(row) <= figure.published;
+  }
+  if (!figure.has_rate || !figure.possible) figure.needed = needed_rate(row);
+  if (figure.possible && row.number("grid") > 1) figure.grid_errors = errors_of_grid(row);
+  return figure;
+}
+
 // Returns the value at or below which this share of the values lies.
 double quantile(std::vector<double> values, double share) {
   std::ranges::sort(values);
@@ -110,10 +152,15 @@ std::string value_cell(const StudyFigure& figure, double value) {
 }
 
 std::string figure_line(const StudyFigure& figure) {
+  const std::string needs =
+      figure.needed ? fmt::format("needs {} each way", to_text_bits(*figure.needed)) : "";
+  if (!figure.has_rate)
+    return fmt::format("  {:<48} {:>10}   {}\n", figure.what, value_cell(figure, figure.published),
+                       needs);
   return fmt::format("  {:<48} {:>10} {:>10} {:>5.0f} % {:>5.0f} %{}\n", figure.what,
                      value_cell(figure, figure.published), value_cell(figure, figure.forecast),
                      100 * figure.error(), 100 * figure.error_beyond_grid(),
-                     figure.possible ? "" : " *");
+                     figure.possible ? "" : " * " + needs);
 }
 
 }  // namespace
@@ -129,29 +176,63 @@ std::vector<StudyFigure> possible_figures(const std::vector<StudyFigure>& figure
                                           const std::string& study) {
   std::vector<StudyFigure> possible;
   std::ranges::copy_if(figures, std::back_inserter(possible), [&](const StudyFigure& figure) {
-    return figure.possible && (study.empty() || figure.study == study);
+    return figure.possible && figure.has_rate && (study.empty() || figure.study == study);
   });
   return possible;
 }
 
-std::vector<StudyFigure> site_study() {
+std::vector<StudyFigure> site_study(const std::string& study) {
   const EmbeddedFile& file = site_study_files().front();
   const csv::Table table = csv::parse(file.text, file.name);
   std::vector<StudyFigure> figures;
+  std::vector<std::string> studies;
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const StudyRow row(table, i);
-    StudyFigure figure{
-        .study = row.text("study"), .what = row.text("what"), .source = row.text("source")};
-    figure.in_seconds = row.find("published_s").has_value();
-    figure.published = row.number(figure.in_seconds ? "published_s" : "published_share");
-    figure.forecast = forecast_row(row, std::sqrt(row.number("grid")));
-    figure.forecast_low = forecast_row(row, row.number("grid"));
-    figure.forecast_high = forecast_row(row, 1);
-    figure.possible = least_of_row(row) <= figure.published;
-    figures.push_back(std::move(figure));
+    if (studies.empty() || studies.back() != row.text("study"))
+      studies.push_back(row.text("study"));
+    if (study.empty() || study == studies.back()) figures.push_back(figure_of_row(row));
   }
+  if (figures.empty()) fail_unknown({"", 0, "--study"}, "study", study, studies);
   return figures;
 }
+
+namespace {
+
+// Returns the errors by study, then those of all figures and those that the grid alone makes.
+std::string errors_table(const std::vector<StudyFigure>& figures,
+                         const std::vector<std::string>& studies) {
+  std::vector<StudyFigure> with_rate;
+  std::ranges::copy_if(figures, std::back_inserter(with_rate), &StudyFigure::has_rate);
+  const auto impossible = std::ranges::count(figures, false, &StudyFigure::possible);
+  std::string out;
+  if (impossible > 0)
+    out += fmt::format(
+        "\n* {} of {} figures: the stated links cannot carry the stated bytes in that time.\n",
+        impossible, with_rate.size());
+  const std::vector<StudyFigure> all = possible_figures(figures);
+  if (all.empty()) return out;
+  out += fmt::format("\n{:<24} {:>7} {:>17} {:>17}\n{:<24} {:>7} {:>8} {:>8} {:>8} {:>8}\n", "", "",
+                     "error (%)", "beyond grid (%)", "study, without *", "figures", "median", "p90",
+                     "median", "p90");
+  for (const std::string& study : studies) {
+    const std::vector<StudyFigure> of_study = possible_figures(figures, study);
+    if (!of_study.empty()) out += errors_line(study, of_study);
+  }
+  if (studies.size() > 1) out += errors_line("all", all);
+  if (studies.size() > 1 && impossible > 0) out += errors_line("all, with *", with_rate);
+  std::vector<double> of_grid;
+  for (const StudyFigure& figure : all)
+    for (const double error : figure.grid_errors) of_grid.push_back(100 * error);
+  if (!of_grid.empty())
+    out +=
+        fmt::format("{:<24} {:>7} {:>8.1f} {:>8.1f}\n", "an exact model, by grid",
+                    std::ranges::count_if(
+                        all, [](const StudyFigure& figure) { return !figure.grid_errors.empty(); }),
+                    quantile(of_grid, 0.5), quantile(of_grid, 0.9));
+  return out;
+}
+
+}  // namespace
 
 std::string site_study_table(const std::vector<StudyFigure>& figures) {
   std::string out =
@@ -167,18 +248,7 @@ std::string site_study_table(const std::vector<StudyFigure>& figures) {
     out += figure_line(figure);
     if (studies.empty() || studies.back() != figure.study) studies.push_back(figure.study);
   }
-  const std::vector<StudyFigure> all = possible_figures(figures);
-  out += fmt::format(
-      "\n* {} of {} figures: the stated links cannot carry the stated bytes in that time.\n",
-      figures.size() - all.size(), figures.size());
-  out += fmt::format("\n{:<24} {:>7} {:>17} {:>17}\n{:<24} {:>7} {:>8} {:>8} {:>8} {:>8}\n", "", "",
-                     "error (%)", "beyond grid (%)", "study, without *", "figures", "median", "p90",
-                     "median", "p90");
-  for (const std::string& study : studies) {
-    const std::vector<StudyFigure> of_study = possible_figures(figures, study);
-    if (!of_study.empty()) out += errors_line(study, of_study);
-  }
-  return out + errors_line("all", all) + errors_line("all, with *", figures);
+  return out + errors_table(figures, studies);
 }
 
 }  // namespace lambcast

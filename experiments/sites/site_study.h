@@ -13,11 +13,15 @@
 //
 // A figure is `possible` if the stated links can carry the stated bytes in the stated time, with
 // the best overlap that the schedule allows. Others are listed, but they are not among the errors:
-// no model of a link meets them.
+// no model of a link meets them. They, and figures whose source has no rate (NeMo's two sites),
+// have the rate that the published share needs.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "sim/base/units.h"
 
 namespace lambcast {
 
@@ -29,13 +33,18 @@ struct StudyFigure {
   double forecast_low = 0;   // at the next bandwidth of the grid; as `forecast` without a grid
   double forecast_high = 0;  // at the printed bandwidth
   bool possible = true;
+  bool has_rate = true;               // without one there is no forecast
+  std::optional<Bandwidth> needed{};  // up and down at each site
+  // Errors of an exact model whose need lies anywhere within the step of the grid.
+  std::vector<double> grid_errors{};
   double error() const;  // relative error
   double error_beyond_grid() const;
 };
 
-std::vector<StudyFigure> site_study();
+// Returns the figures of a study, or of all studies. Throws Error (usage) for an unknown study.
+std::vector<StudyFigure> site_study(const std::string& study = {});
 
-// Returns the possible figures of a study, or of all studies.
+// Returns the possible figures that have a forecast, of a study or of all studies.
 std::vector<StudyFigure> possible_figures(const std::vector<StudyFigure>& figures,
                                           const std::string& study = {});
 

@@ -34,6 +34,47 @@ TEST_CASE("sites study: errors stay within the limits reached so far") {
   CHECK(beyond.p90 < 0.12);
 }
 
+// The printed bandwidth says which step of the grid has the need, but not where in it. A model that
+// is exact therefore has the errors that the grid makes, and this one has no larger ones.
+TEST_CASE("sites study: errors on the grid are those of an exact model") {
+  std::vector<double> errors, of_grid;
+  for (const StudyFigure& figure : possible_figures(site_study())) {
+    if (figure.grid_errors.empty()) continue;
+    errors.push_back(figure.error());
+    of_grid.insert(of_grid.end(), figure.grid_errors.begin(), figure.grid_errors.end());
+  }
+  REQUIRE(errors.size() == 75);
+  std::ranges::sort(errors);
+  std::ranges::sort(of_grid);
+  const auto p90 = [](const std::vector<double>& sorted) {
+    return sorted[(sorted.size() - 1) * 9 / 10];
+  };
+  CHECK(errors[errors.size() / 2] <= of_grid[of_grid.size() / 2]);
+  CHECK(p90(errors) <= p90(of_grid));
+  CHECK(p90(of_grid) == Approx(0.49).epsilon(0.02));
+}
+
+// Both sites send 3.4e11 gradients of 2 bytes. They leave layer by layer behind the backward pass,
+// two thirds of a step of 8.0 s, and 4 % of the time remain for the rest and the round trip.
+TEST_CASE("sites study: NeMo's two sites have no rate, and need one") {
+  const std::vector<StudyFigure> nemo = site_study("nemo-340b");
+  REQUIRE(nemo.size() == 1);
+  REQUIRE(nemo[0].needed);
+  const double hidden_s = 8.0 * 2 / 3 * 95 / 96, exposed_s = 8.0 * (1 / 0.96 - 1) - 0.021;
+  CHECK(nemo[0].needed->value() == Approx(3.4e11 * 2 / (hidden_s + exposed_s)).epsilon(1e-6));
+  CHECK(possible_figures(nemo).empty());
+  CHECK_THAT(site_study_table(nemo), Contains("needs 973.1 Gbit/s each way"));
+}
+
+TEST_CASE("sites study: a study by name, and unknown names are refused") {
+  std::size_t figures = 0;
+  for (const char* study : {"intellect-1", "prime", "covenant-72b", "nemo-340b", "streaming-diloco",
+                            "data-parallel", "eager", "decoupled"})
+    figures += site_study(study).size();
+  CHECK(figures == site_study().size());
+  CHECK_THROWS_WITH(site_study("nemo"), Contains("--study") && Contains("nemo-340b"));
+}
+
 // The need of DiLoCo at 1e9 weights follows from the source's other table: 109 hours for 24,120
 // steps at 1 Gbit/s. It lies between the printed bandwidth and the next one of the grid.
 TEST_CASE("sites study: the printed bandwidths of the scan lie below the need") {
