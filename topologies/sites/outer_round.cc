@@ -58,6 +58,32 @@ Duration transfer_over(const Traffic& traffic, const SiteLink& link, std::size_t
   return latency + (traffic.at_once ? std::max(out, in) : out + in);
 }
 
+// Returns the transfer of all payloads through a store. Each site downloads the payloads of the
+// others one after another, as their uploads end.
+Duration over_store(const Traffic& traffic, const SiteGroup& group,
+                    const std::vector<std::size_t>& members) {
+  if (members.size() < 2) return {};
+  std::vector<std::pair<Duration, std::size_t>> uploads;
+  for (const std::size_t i : members) {
+    const SiteLink& link = group.sites[i].link;
+    uploads.emplace_back(slowest_trip(link.rtt.value, link, members.size()) +
+                             traffic.sent / reached_rate(link, link.up.value),
+                         i);
+  }
+  std::ranges::sort(uploads);
+  const Bytes payload = traffic.received / static_cast<double>(members.size() - 1);
+  Duration last;
+  for (const std::size_t i : members) {
+    const SiteLink& link = group.sites[i].link;
+    const Duration download = payload / reached_rate(link, link.down.value);
+    Duration end;
+    for (const auto& [ready, from] : uploads)
+      if (from != i) end = std::max(end, ready) + download;
+    last = std::max(last, end + slowest_trip(link.rtt.value, link, members.size()));
+  }
+  return last;
+}
+
 // Returns the slowest transfer of `volume` over the pairs that are used.
 template <typename IsUsed>
 Duration slowest_pair(const SiteGroup& group, Bytes volume, double round_trips, IsUsed is_used) {
@@ -214,9 +240,12 @@ OuterRound outer_round(const SiteGroup& group, std::span<const Duration> steps,
   round.sent = traffic.sent * exchange.fragments;
   round.received = traffic.received * exchange.fragments;
   round.transfer = over_pairs(group, members, traffic, exchange);
-  for (const std::size_t i : members)
-    round.transfer =
-        std::max(round.transfer, transfer_over(traffic, group.sites[i].link, members.size()));
+  if (group.via == Via::store)
+    round.transfer = over_store(traffic, group, members);
+  else
+    for (const std::size_t i : members)
+      round.transfer =
+          std::max(round.transfer, transfer_over(traffic, group.sites[i].link, members.size()));
   const Duration last = steps[members.back()];
   round.compute = last * exchange.every;
   round.exposed = Duration::seconds(exposed_s(round.transfer.s(), last.s(), exchange));
