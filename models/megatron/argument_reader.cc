@@ -195,8 +195,9 @@ std::vector<LedgerEntry> ArgumentReader::ledger() const {
 }
 
 void ArgumentReader::add_value(const std::string& key, ShellWord word) {
-  const bool follows = key.empty() || !given_[key].values.empty() || bears_on_cost(key);
-  if (!word.unset.empty() && follows) refuse_unset(key, word);
+  const bool extra = !key.empty() && !given_[key].values.empty();
+  const bool follows = key.empty() || extra || bears_on_cost(key);
+  if (!word.unset.empty() && follows) refuse_unset(extra ? "" : key, word);
   if (key.empty())
     fail_input({file_, word.line, {}}, fmt::format("'{}' is no argument of Megatron-LM", word.text),
                "--name value, NAME=( ... ), NAME=value");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "models/megatron/shell_lexer.h"
@@ -45,10 +46,14 @@ Variables slurm_variables(std::string_view text) {
   return values;
 }
 
+// Returns the index of the program: a Python file, or a module behind -m that is no launcher.
 std::size_t program_of(const std::vector<ShellWord>& words) {
-  const auto place =
-      std::ranges::find_if(words, [](const ShellWord& word) { return word.text.ends_with(".py"); });
-  return static_cast<std::size_t>(place - words.begin());
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& text = words[i].text;
+    const bool module = i > 0 && words[i - 1].text == "-m" && text.find("pretrain") != text.npos;
+    if (module || text.ends_with(".py")) return i;
+  }
+  return words.size();
 }
 
 // Returns the name of the launch's program without its folder; empty if it has none.
@@ -105,20 +110,47 @@ int line_of(std::string_view text, std::string_view argument, int launched) {
   return found;
 }
 
-// Returns the number that the launcher's words give for an option, by any of its names.
+// Returns whether a word starts a command in front of the program whose -n or -N counts no ranks,
+// or nothing for a word that starts no known command.
+std::optional<bool> is_wrapper(const std::string& word) {
+  static const std::set<std::string_view> wrappers{"nice",   "ionice", "numactl",   "taskset",
+                                                   "nsys",   "ncu",    "env",       "timeout",
+                                                   "stdbuf", "docker", "apptainer", "singularity"};
+  static const std::set<std::string_view> launchers{"srun",     "mpirun",   "mpiexec", "aprun",
+                                                    "flux",     "jsrun",    "prun",    "orterun",
+                                                    "torchrun", "deepspeed"};
+  const std::string_view name = std::string_view(word).substr(word.rfind('/') + 1);
+  if (wrappers.contains(name)) return true;
+  return launchers.contains(name) ? std::optional(false) : std::nullopt;
+}
+
+// Returns the number that the launcher's words give for an option, by any of its names. A range of
+// equal numbers, as in --nnodes=4:4, is that number.
 std::string launcher_number(const std::vector<ShellWord>& words, std::size_t program,
                             const std::vector<std::string_view>& names) {
   std::string number;
+  bool wrapped = false;
   for (std::size_t i = 0; i < program; ++i) {
     const std::string& text = words[i].text;
+    wrapped = is_wrapper(text).value_or(wrapped);
     const std::size_t equals = std::min(text.find('='), text.size());
     if (std::ranges::find(names, text.substr(0, equals)) == names.end()) continue;
-    const std::string value = equals < text.size()   ? text.substr(equals + 1)
-                              : i + 1 < words.size() ? words[i + 1].text
-                                                     : "";
+    if (wrapped && !text.starts_with("--")) continue;
+    std::string value = equals < text.size()   ? text.substr(equals + 1)
+                        : i + 1 < words.size() ? words[i + 1].text
+                                               : "";
+    const std::size_t colon = std::min(value.find(':'), value.size());
+    if (value.substr(0, colon) == value.substr(std::min(colon + 1, value.size())))
+      value.resize(colon);
     if (is_number(value)) number = value;
   }
   return number;
+}
+
+// Returns the product of two whole numbers in text; empty if one is missing or too long.
+std::string times(const std::string& a, const std::string& b) {
+  if (a.empty() || b.empty() || a.size() + b.size() > 12) return {};
+  return std::to_string(std::stoll(a) * std::stoll(b));
 }
 
 // Returns the GPUs of the launch as arguments of torchrun; empty if the launcher does not state
@@ -129,14 +161,21 @@ std::vector<ShellWord> world_of(const Launch& launch, std::size_t program) {
   };
   std::string nodes = number({"--nnodes", "--num_nodes"});
   const std::string ranks = number({"--nproc_per_node", "--nproc-per-node", "--num_gpus"});
-  const std::string total = ranks.empty() ? number({"-np", "--ntasks", "-n"}) : "";
-  if (nodes.empty() && !ranks.empty()) nodes = number({"--nodes", "-N"});
-  // torchrun's default is one node.
   const auto says = [&](std::string_view part) {
     return std::any_of(
         launch.words.begin(), launch.words.begin() + static_cast<std::ptrdiff_t>(program),
         [&](const ShellWord& word) { return word.text.find(part) != word.text.npos; });
   };
+  std::string total = ranks.empty() ? number({"-np", "--ntasks", "-n"}) : "";
+  if (says("accelerate") && ranks.empty()) total = number({"--num_processes", "--num-processes"});
+  if (says("jsrun")) {  // -n counts sets of resources, of -a ranks each
+    const std::string each = number({"-a", "--tasks_per_rs"});
+    total = times(number({"-n", "--nrs"}), each.empty() ? "1" : each);
+  }
+  if (ranks.empty() && total.empty() && says("srun"))
+    total = times(number({"--nodes", "-N"}), number({"--ntasks-per-node", "--tasks-per-node"}));
+  if (nodes.empty() && !ranks.empty()) nodes = number({"--nodes", "-N"});
+  // torchrun's default is one node.
   if (nodes.empty() && !ranks.empty() && !says("nnodes") && !says("srun") &&
       (says("torchrun") || says("torch.distributed")))
     nodes = "1";
@@ -238,6 +277,12 @@ std::optional<Launch> chosen(std::vector<Launch> launches, const std::string& fi
                       : fmt::format("--set-var {}=VALUE, or the arguments written out", name));
   }
   check_program(*sure, file);
+  for (std::size_t i = 0; i < program_of(sure->words); ++i)
+    if (sure->words[i].text == "xargs" || sure->words[i].text == "parallel")
+      fail_input({file, sure->line, {}},
+                 fmt::format("{} adds arguments that another command prints, which are not read",
+                             sure->words[i].text),
+                 "write the arguments out, without the shell");
   for (const Launch& other : launches)
     if (!same_words(other, *sure))
       findings.push_back(
@@ -252,7 +297,7 @@ std::optional<Launch> chosen(std::vector<Launch> launches, const std::string& fi
 LaunchArguments launch_arguments(std::string_view text, const std::string& file,
                                  const Variables& given, std::vector<Finding>& findings) {
   check_given(text, file, given);
-  if (!text.starts_with("#!") && !names_program(text, ".py")) {
+  if (!text.starts_with("#!") && !names_program(text, ".py") && !names_program(text, "torchrun ")) {
     if (!given.empty())
       fail_input({"", 0, "--set-var"},
                  fmt::format("{} is a list of arguments, which has no variables", file),

@@ -45,7 +45,21 @@ TEST_CASE("launches: no launcher loses the arguments of its program") {
       "case $NNODES in\n  4|5) N=4 ;;\n  *) N=9 ;;\nesac\n"
       "torchrun --nproc_per_node 8 --nnodes ${N:-2} " +
           program,
-      "mkdir -p logs && \\\ntorchrun --nproc_per_node 8 --nnodes 4 " + program};
+      "mkdir -p logs && \\\ntorchrun --nproc_per_node 8 --nnodes 4 " + program,
+      "accelerate launch --num_processes 32 --num_machines 4 " + program,
+      "srun -N 4 --ntasks-per-node=8 numactl -N 0 python -u " + program,
+      "srun -n 32 nice -n 10 python -u " + program,
+      "jsrun -n 8 -a 4 -g 4 python " + program,
+      "torchrun --nproc_per_node 8 --nnodes 4:4 " + program,
+      "torchrun --nproc_per_node 8 --nnodes 4 -m megatron.pretrain_gpt ${MODEL_ARGS[@]} $LAYOUT",
+      "for host in a b c d; do ssh $host \"cd /w; torchrun --nproc_per_node 8 --nnodes 4 " + plain +
+          "\" & done",
+      "sbatch --nodes=4 --wrap \"srun -n 32 python " + plain + "\"",
+      "srun -N 4 bash <<EOF\ntorchrun --nproc_per_node 8 --nnodes 4 " + plain + "\nEOF",
+      "read -r -d '' MORE <<EOF\n${LAYOUT}\nEOF\n"
+      "torchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py ${MODEL_ARGS[@]} $MORE",
+      "MORE=$(cat <<'EOF'\n--bf16 --tensor-model-parallel-size 4\nEOF\n)\n"
+      "torchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py ${MODEL_ARGS[@]} $MORE"};
   for (const std::string& launch : launches) {
     INFO(launch);
     const auto read = keys(script(launch));
@@ -54,6 +68,12 @@ TEST_CASE("launches: no launcher loses the arguments of its program") {
     CHECK(read.at("global_batch") == "256");
     CHECK(read.at("gpus") == "32");
   }
+}
+
+TEST_CASE("launches: arguments that another command prints are refused by its name") {
+  CHECK_THROWS_WITH(keys(script("echo --bf16 | xargs torchrun --nproc_per_node 8 pretrain_gpt.py "
+                                "${MODEL_ARGS[@]}")),
+                    Contains("xargs adds arguments that another command prints"));
 }
 
 TEST_CASE("launches: a variable without a value is refused by its name, and can be given") {

@@ -337,7 +337,7 @@ class Command {
     state_.values.set_positional(outer);
   }
 
-  // Evaluates bash -c TEXT and texts of other launchers, and records programs.
+  // Evaluates bash -c TEXT, ssh HOST TEXT and sbatch --wrap TEXT, and records programs.
   ShellStatus launch() {
     static const std::set<std::string_view> assumed_to_succeed{
         "mkdir", "cd", "echo", "printf", "cat", "ulimit", "module", "sleep", "trap"};
@@ -348,6 +348,14 @@ class Command {
       const bool is_shell = shell == "bash" || shell == "sh" || shell.ends_with("/bash");
       if (is_shell && words_[i + 1].text.starts_with("-") && words_[i + 1].text.ends_with("c"))
         return in_new_shell(i + 2), unknown;
+    }
+    static const std::set<std::string_view> of_other_shells{"ssh", "pdsh", "clush", "sbatch"};
+    for (std::size_t i = 1; i < words_.size(); ++i) {
+      std::string& text = words_[i].text;
+      if (text.starts_with("--wrap=")) text.erase(0, 7);
+      if (of_other_shells.contains(words_.front().text) && text.find(' ') != text.npos &&
+          names_program(text, ".py"))
+        return in_new_shell(i), unknown;
     }
     if (!is_launch(words_)) {
       if (words_.front().text.starts_with("--")) state_.strays.push_back(words_.front());

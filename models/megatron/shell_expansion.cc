@@ -143,7 +143,35 @@ class ShellValues::Expansion {
       return add(values_.parameter(source.substr(2, source.size() - 3)), split);
     if (source.starts_with("$((") && source.ends_with("))"))
       return append(values_.calculated(source.substr(3, source.size() - 5)));
+    if (const auto text = written_text(source)) return add({*text}, split);
     append(without_value(command_output));
+  }
+
+  // Returns the output of $(cat <<EOF ...), without its last line ends.
+  std::optional<std::string> written_text(std::string_view source) {
+    if (!source.starts_with("$(")) return std::nullopt;
+    source = source.substr(2, source.size() - 3);
+    std::size_t at = source.find("<<");
+    const std::size_t row = source.find('\n');
+    if (at == source.npos || row == source.npos || at > row) return std::nullopt;
+    HereDocument document;
+    document.tabs = source.substr(at).starts_with("<<-");
+    const auto trimmed_of = [](std::string_view text) {
+      const std::size_t first = std::min(text.find_first_not_of(blanks), text.size());
+      return text.substr(first, text.find_last_not_of(blanks) + 1 - first);
+    };
+    if (trimmed_of(source.substr(0, at)) != "cat") return std::nullopt;
+    at += document.tabs ? 3 : 2;
+    document.delimiter = trimmed_of(source.substr(at, row - at));
+    std::string content;
+    at = row + 1;
+    if (!read_here_document(source, at, document, content) ||
+        !trimmed_of(source.substr(at)).empty())
+      return std::nullopt;
+    if (document.delimiter.find_first_of("'\"\\") == std::string::npos)
+      content = Expansion(values_, false).double_quoted(content);
+    content.erase(content.find_last_not_of('\n') + 1);
+    return content;
   }
 
   void add(std::vector<std::string> items, bool split) {

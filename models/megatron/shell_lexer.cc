@@ -172,6 +172,11 @@ bool is_comparable(std::string_view text, std::string_view pattern) {
   return pattern.find_first_of("[\\") == npos && text.size() * pattern.size() <= most_product;
 }
 
+bool is_plain_pattern(std::string_view source) {
+  const bool quoted = source.find_first_of("'\"") != npos;
+  return source.find_first_of("[\\") == npos && !(quoted && source.find_first_of("*?") != npos);
+}
+
 bool matches_pattern(std::string_view text, std::string_view pattern) {
   std::size_t t = 0, p = 0, star = npos, from = 0;
   while (t < text.size()) {

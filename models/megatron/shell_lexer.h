@@ -23,9 +23,10 @@ std::size_t variable_length(std::string_view text);
 std::vector<std::string> brace_expanded(std::string_view word);
 
 struct HereDocument {
-  std::string delimiter;  // text as in the script, with its quotes
-  bool tabs = false;      // "<<-": leading tabs are dropped
-  std::string target;     // the file that receives it
+  std::string delimiter;                      // text as in the script, with its quotes
+  bool tabs = false;                          // "<<-": leading tabs are dropped
+  std::string target;                         // the file that receives it
+  std::vector<std::string_view> reader = {};  // words of the command whose input it is
 };
 
 // Reads the lines from `at` to the delimiter and moves `at` after it. Returns false at the end of
@@ -53,6 +54,10 @@ class ShellCursor {
 
 // Returns whether a text can be compared with a pattern: both are short, without bracketed parts.
 bool is_comparable(std::string_view text, std::string_view pattern);
+
+// Returns whether the source of a pattern can be compared: without bracketed parts, and without
+// quotes next to '*' or '?'.
+bool is_plain_pattern(std::string_view source);
 
 // Returns whether `text` matches a shell pattern of characters, '*' and '?'.
 bool matches_pattern(std::string_view text, std::string_view pattern);

@@ -81,6 +81,9 @@ std::vector<ShellSource> ShellReader::sources() {
     if (word.text.ends_with("=") && at("(")) array(word);
     words.push_back(std::move(word));
   }
+  for (HereDocument& document : pending_)
+    if (document.reader.empty())
+      for (const ShellSource& word : words) document.reader.push_back(word.text);
   return words;
 }
 
@@ -130,16 +133,32 @@ bool ShellReader::redirection() {
   return true;
 }
 
+// Evaluates the input of "bash" and "bash -s", and assigns that of "read -r -d '' NAME".
+void ShellReader::read_input(const HereDocument& document, const std::string& content) {
+  const std::vector<std::string_view>& words = document.reader;
+  if (words.empty()) return;
+  if (words.front() == "read" && std::ranges::find(words, "-d") != words.end())
+    return state_.values.assign(std::string(words.back()), {{content}}, false);
+  const std::string_view last =
+      words.size() > 1 && words.back() == "-s" ? words[words.size() - 2] : words.back();
+  if (last == "bash" || last == "sh" || last.ends_with("/bash")) evaluate_in_new_shell(content);
+}
+
 // Reads the here-documents announced on the line that ended.
 void ShellReader::here_documents() {
   for (const HereDocument& document : std::exchange(pending_, {})) {
     std::string content;
     if (!read_here_document(text_, at_, document, content)) return;
-    if (!live() || document.target.empty()) continue;
+    if (!live()) continue;
     const bool expanded = document.delimiter.find_first_of("'\"\\") == std::string::npos;
+    if (expanded) content = state_.values.quoted(content);
+    if (document.target.empty()) {
+      read_input(document, content);
+      continue;
+    }
     std::string& file = state_.files[document.target];
     if (!appends_) file.clear();
-    file += expanded ? state_.values.quoted(content) : content;
+    file += content;
   }
   target_.clear();
 }

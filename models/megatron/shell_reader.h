@@ -16,6 +16,7 @@ class ShellReader : protected ShellCursor {
  protected:
   ShellReader(std::string_view text, int first_line, ShellState& state)
       : ShellCursor(text, first_line), state_(state) {}
+  virtual ~ShellReader() = default;
 
   bool live() const { return live_ && state_.stop == ShellStop::none; }
   [[noreturn]] void fail(std::string_view what) const;
@@ -32,6 +33,8 @@ class ShellReader : protected ShellCursor {
   // Returns the words of a command, without its redirections.
   std::vector<ShellSource> sources();
   void redirections();
+  // Called with the here-document of a shell: bash <<EOF.
+  virtual void evaluate_in_new_shell(std::string_view text) = 0;
 
   ShellState& state_;
   bool live_ = true;
@@ -41,6 +44,7 @@ class ShellReader : protected ShellCursor {
   bool redirection();
   bool substituted_process();
   void here_documents();
+  void read_input(const HereDocument& document, const std::string& content);
 
   std::vector<HereDocument> pending_;
   std::string target_;

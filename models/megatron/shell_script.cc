@@ -46,6 +46,20 @@ class Evaluator : ShellReader {
     return status;
   }
 
+  void evaluate_in_new_shell(std::string_view text) override {
+    const ShellStop before = open_command();
+    state_.values.keep_exported();
+    evaluate_inside(text, line());
+    close_command(true, before);
+  }
+
+  void evaluate_inside(std::string_view text, int first_line) {
+    count(ShellState::of_repetition);
+    if (++state_.depth > ShellState::most_nested) fail("is nested too deeply");
+    Evaluator(text, first_line, state_).evaluate();
+    --state_.depth;
+  }
+
   ShellStop open_command() {
     state_.values.open_scope();
     return state_.stop;
@@ -369,13 +383,6 @@ class Evaluator : ShellReader {
     return live() ? shell_test(words, state_.doubt) : unknown;
   }
 
-  // Patterns with quoted or bracketed parts are not compared.
-  static bool is_plain_pattern(std::string_view source) {
-    const bool quoted = source.find_first_of("'\"") != source.npos;
-    return source.find_first_of("[\\") == source.npos &&
-           !(quoted && source.find_first_of("*?") != source.npos);
-  }
-
   std::string pattern_of(std::string_view source) {
     const bool variable = source.find('$') != source.npos;
     return variable || is_plain_pattern(source) ? state_.values.whole(source)
@@ -423,11 +430,8 @@ class Evaluator : ShellReader {
       for (const std::string_view item : word.items)
         count(ShellState::of_word + static_cast<int>(item.size()));
     }
-    return run_command(words, state_, [&](std::string_view text, int line) {
-      count(ShellState::of_repetition);
-      if (++state_.depth > ShellState::most_nested) fail("is nested too deeply");
-      Evaluator(text, line, state_).evaluate();
-      --state_.depth;
+    return run_command(words, state_, [&](std::string_view text, int first_line) {
+      evaluate_inside(text, first_line);
     });
   }
 };
