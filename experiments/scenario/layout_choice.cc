@@ -184,6 +184,9 @@ AttentionKernel choose_attention(const Words& words, const ModelShape& model,
                                  const Device& device) {
   const auto asked = words.chosen<AttentionKernel>("attention");
   if (!asked) return usual_attention(model, device);
+  if (model.distances > 0 && *asked != AttentionKernel::unfused)
+    fail_input(flag("attention"), fmt::format("{} has no terms of distances", name_of(*asked)),
+               "unfused");
   const GpuRates& rates = *device.rates;
   if (runs_on(*asked, rates)) return *asked;
   std::vector<std::string> run;

@@ -125,6 +125,18 @@ AttentionPiece by_bytes(std::string_view name, const AttentionWork& w, double by
   return {name, false, memory_cost(Bytes(elements * bytes), kernels, rates)};
 }
 
+// Appends the terms of scores that depend on the distance of two tokens.
+void add_distances(std::vector<AttentionPiece>& pieces, const AttentionWork& w, bool forward,
+                   const GpuRates& rates) {
+  if (w.distances == 0) return;
+  for (const auto& [name, tokens] :
+       {std::pair{"queries by distances", w.queries}, std::pair{"keys by distances", w.keys}}) {
+    pieces.push_back(batched(name, w, tokens, w.distances, w.head_size, rates));
+    if (!forward) pieces.push_back(batched(name, w, tokens, w.head_size, w.distances, rates));
+  }
+  pieces.push_back(by_bytes("terms of distances", w, forward ? 32 : 28, 8, rates));
+}
+
 void check(const AttentionWork& w) {
   LAMBCAST_CHECK(w.batch >= 0 && w.heads >= 0 && w.kv_heads >= 0 && w.head_size >= 0 &&
                      w.queries >= 0 && w.keys >= 0 && w.rounds >= 1,
@@ -190,6 +202,7 @@ std::vector<AttentionPiece> attention_forward(AttentionKernel kernel, const Atte
                                               w.autocast || w.eager_softmax ? 4 : 1, rates)};
   if (w.dropout) pieces.push_back(by_bytes("scores dropout", w, 5, 1, rates));
   pieces.push_back(batched("context", w, w.queries, w.head_size, w.keys, rates));
+  add_distances(pieces, w, true, rates);
   return pieces;
 }
 
@@ -212,6 +225,7 @@ std::vector<AttentionPiece> attention_backward(AttentionKernel kernel, const Att
                             rates));
   pieces.push_back(batched("query gradient", w, w.queries, w.head_size, w.keys, rates));
   pieces.push_back(batched("key gradient", w, w.keys, w.head_size, w.queries, rates));
+  add_distances(pieces, w, false, rates);
   return pieces;
 }
 

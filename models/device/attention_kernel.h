@@ -7,6 +7,13 @@
 //   dropout   5 forward (a byte of mask), 5 backward
 // The whole square is computed for any mask.
 //
+// With r distances between tokens (DeBERTa, He et al. 2021, arXiv 2006.03654) queries and keys are
+// also multiplied by the vectors of distances: two products with r columns per query and per key
+// forward, four backward. Each score then gathers its two terms, which are divided and added:
+// 32 bytes in 8 kernels forward, 28 in 8 backward. Counted from the tensors of transformers 4.57,
+// models/deberta_v2/modeling_deberta_v2.py; kind: assumed. No fused kernel does this. The vectors'
+// own projections, 2 r h^2 multiply-adds per micro batch, are left out.
+//
 // flash1 to flash4 (Dao et al. 2022, Dao 2023, Shah et al. 2024, Zadouri et al. 2026) and cudnn
 // (cuDNN's fused attention on Hopper and later): scores stay on the chip; two products forward and
 // five backward (scores are recomputed), and one exponential per score in each pass:
@@ -80,7 +87,8 @@ struct AttentionWork {
   // In window_layers of every window_every blocks, flash kernels read at most `window` previous
   // keys (0: no window). Costs are the mean over all blocks.
   std::int64_t window = 0, window_every = 1, window_layers = 1;
-  bool autocast = false;  // a bias, and the softmax in fp32 (image_time.h)
+  bool autocast = false;       // a bias, and the softmax in fp32 (image_time.h)
+  std::int64_t distances = 0;  // distances whose vectors queries and keys are multiplied by
 };
 
 struct AttentionPiece {

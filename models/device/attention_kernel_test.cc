@@ -54,6 +54,26 @@ TEST_CASE("attention: an unfused softmax moves each score three times in the bac
   CHECK(bytes == 6 * 32 * 1024. * 1024);
 }
 
+TEST_CASE("attention: distances add a product per query and per key, and move each score") {
+  AttentionWork work{2, 12, 12, 64, 512, 512, false};
+  const auto sums = [&](const auto& pass) {
+    double flops = 0, bytes = 0;
+    for (const AttentionPiece& piece : pass(AttentionKernel::unfused, work, rates_of("h100"))) {
+      flops += piece.cost.flops.value();
+      if (!piece.product) bytes += piece.cost.bytes.value();
+    }
+    return std::pair(flops, bytes);
+  };
+  const auto forward = sums(attention_forward), backward = sums(attention_backward);
+  work.distances = 256;
+  const auto more_forward = sums(attention_forward), more_backward = sums(attention_backward);
+  const double product = 2. * 2 * 12 * 512 * 256 * 64, scores = 2 * 12 * 512. * 512;
+  CHECK(more_forward.first - forward.first == Approx(2 * product));
+  CHECK(more_backward.first - backward.first == Approx(4 * product));
+  CHECK(more_forward.second - forward.second == Approx(32 * scores));
+  CHECK(more_backward.second - backward.second == Approx(28 * scores));
+}
+
 TEST_CASE("attention: no size is negative") {
   const GpuRates h100 = rates_of("h100");
   for (int negative = 0; negative < 6; ++negative) {

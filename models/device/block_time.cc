@@ -42,7 +42,8 @@ AttentionWork attention_work(const BlockWork& w, const RankSizes& size) {
           w.window,
           w.window_every,
           w.window_layers,
-          w.autocast};
+          w.autocast,
+          w.distances};
 }
 
 // Joins the results of c blocks as Ring::fused.
@@ -331,6 +332,8 @@ BlockWork block_work(const ModelShape& model, std::int64_t micro_batch, std::int
   work.biased_experts = model.biased_experts;
   work.ffn = model.dense_ffn > 0 ? model.dense_ffn : model.ffn;
   work.vocab = model.vocab;
+  work.embedding = embedding_width(model);
+  work.distances = model.distances;
   work.gated = model.gated;
   work.rotary = model.rotary;
   work.adapters = model.adapters;

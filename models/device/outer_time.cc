@@ -3,6 +3,13 @@
 #include "models/device/matrix_product.h"
 
 namespace lambcast {
+namespace {
+
+std::int64_t embedding_width(const BlockWork& work) {
+  return work.embedding > 0 ? work.embedding : work.hidden;
+}
+
+}  // namespace
 
 std::vector<Piece> embedding_forward(const BlockWork& work, const GpuRates& rates) {
   std::vector<Piece> pieces;
@@ -10,7 +17,9 @@ std::vector<Piece> embedding_forward(const BlockWork& work, const GpuRates& rate
   const PieceWriter w{work, rates, pieces, BlockPart::embedding, Pass::forward};
   if (work.patch_values > 0) patch_embedding_forward(w, size.tokens);
   if (work.patch_values > 0 || work.vocab == 0) return pieces;
-  w.memory("look-up", count(size.tokens, work.hidden), 4);
+  w.memory("look-up", count(size.tokens, embedding_width(work)), 4);
+  if (embedding_width(work) != work.hidden)
+    linear(w, "widening", size, embedding_width(work), work.hidden);
   if (work.dropout) w.memory("dropout", count(size.norm_tokens, work.hidden), 5);
   return pieces;
 }
@@ -23,8 +32,10 @@ std::vector<Piece> embedding_backward(const BlockWork& work, const GpuRates& rat
   if (work.patch_values > 0 || work.vocab == 0) return pieces;
   if (work.dropout) w.memory("dropout", count(size.norm_tokens, work.hidden), 5);
   if (work.adapters) return pieces;
+  if (embedding_width(work) != work.hidden)
+    linear_backward(w, "widening", size, embedding_width(work), work.hidden, work.format);
   // The gradients of rows are read in 16 bits and added to sums in fp32.
-  w.memory("look-up", count(size.tokens, work.hidden), 10);
+  w.memory("look-up", count(size.tokens, embedding_width(work)), 10);
   return pieces;
 }
 
@@ -35,8 +46,8 @@ std::vector<Piece> head_forward(const BlockWork& work, const GpuRates& rates) {
   const PieceWriter w{work, rates, pieces, BlockPart::head, Pass::forward};
   norm(w, size);
   const MatrixFormat format = unscaled_format(work);
-  w.product("head", size.tokens, size.vocab, work.hidden, format,
-            rows_aligned(format, {size.vocab, work.hidden}));
+  w.product("head", size.tokens, size.vocab, embedding_width(work), format,
+            rows_aligned(format, {size.vocab, embedding_width(work)}));
   const bool compiled = has_compiled_loss(work);
   w.memory("loss", count(size.tokens, size.vocab), compiled ? 8 : 34, compiled ? 2 : 6);
   return pieces;
@@ -52,7 +63,7 @@ std::vector<Piece> head_backward(const BlockWork& work, const GpuRates& rates) {
   BlockWork unscaled = work;
   unscaled.format = unscaled_format(work);
   const PieceWriter head{unscaled, rates, pieces, BlockPart::head, Pass::input_gradient};
-  linear_backward(head, "head", size, work.hidden, size.vocab, unscaled.format);
+  linear_backward(head, "head", size, embedding_width(work), size.vocab, unscaled.format);
   norm_backward(head, size);
   return pieces;
 }

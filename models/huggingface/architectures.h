@@ -86,6 +86,8 @@ void describe_modernbert(ConfigReader& config, Description& model);
 // These functions are defined in encoders.cc:
 void describe_roberta(ConfigReader& config, Description& model);
 void describe_electra(ConfigReader& config, Description& model);
+void describe_albert(ConfigReader& config, Description& model);
+void describe_deberta(ConfigReader& config, Description& model);
 void describe_distilbert(ConfigReader& config, Description& model);
 void describe_t5(ConfigReader& config, Description& model);
 void describe_bart(ConfigReader& config, Description& model);

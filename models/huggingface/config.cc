@@ -76,6 +76,9 @@ constexpr Architecture architectures[] = {{"llama", "decoder", describe_llama},
                                           {"xlm-roberta", "bert", describe_roberta},
                                           {"camembert", "bert", describe_roberta},
                                           {"electra", "bert", describe_electra},
+                                          {"albert", "bert", describe_albert},
+                                          {"deberta", "bert", describe_deberta},
+                                          {"deberta-v2", "bert", describe_deberta},
                                           {"distilbert", "bert", describe_distilbert},
                                           {"t5", "t5", describe_t5},
                                           {"mt5", "t5", describe_t5},
@@ -93,7 +96,6 @@ struct Unmodelled {
 constexpr std::string_view state_space = "layers of a state-space model (Mamba)";
 constexpr std::string_view linear_attention = "layers of linear attention";
 constexpr std::string_view sparse_attention = "attention to the tokens that an indexer picks";
-constexpr std::string_view by_distance = "attention with products of relative positions";
 constexpr Unmodelled unmodelled[] = {{"deepseek_v32", sparse_attention},
                                      {"deepseek_v4", sparse_attention},
                                      {"glm_moe_dsa", sparse_attention},
@@ -122,9 +124,6 @@ constexpr Unmodelled unmodelled[] = {{"deepseek_v32", sparse_attention},
                                      {"lfm2_moe", "layers of short convolutions"},
                                      {"gemma3n_text", "embeddings of each layer"},
                                      {"mllama_text_model", "layers of attention to images"},
-                                     {"albert", "one block that all layers share"},
-                                     {"deberta", by_distance},
-                                     {"deberta-v2", by_distance},
                                      {"longformer", "attention to a pattern of tokens"},
                                      {"big_bird", "attention to a pattern of tokens"},
                                      {"mpt", "a bias of attention by distance"},

@@ -5,11 +5,6 @@
 namespace lambcast::huggingface {
 namespace {
 
-// Lists of keys. Each key has a space before and after it.
-struct CostlessKeys {
-  std::string_view reason, keys;
-};
-
 // Source: transformers 4.57, configuration_utils.py and models/*/configuration_*.py.
 constexpr CostlessKeys costless_keys[] = {
     {"names the model or its files",
@@ -19,7 +14,8 @@ constexpr CostlessKeys costless_keys[] = {
      "label2id vocab_file _commit_hash _from_model_config model_version "},
     {"a token that stands for something",
      " bos_token_id boi_token_index cls_token_id decoder_start_token_id eoi_token_index "
-     "eos_token_id forced_bos_token_id forced_eos_token_id image_end_token_id image_start_token_id "
+     "eos_token_id padding_idx forced_bos_token_id forced_eos_token_id image_end_token_id "
+     "image_start_token_id "
      "image_token_id image_token_index mask_token_id pad_token_id sep_token_id unk_token_id "
      "video_token_id vision_end_token_id vision_start_token_id vision_token_id "
      "bad_words_ids suppress_tokens begin_suppress_tokens "},
@@ -62,6 +58,11 @@ constexpr CostlessKeys costless_keys[] = {
      "deterministic_flash_attn "},
     {"a window that this class or file does not use",
      " max_window_layers sliding_window sliding_window_size use_sliding_window "},
+    {"position_buckets counts the distances", " max_relative_positions "},
+    {"a part that this class or file has none of",
+     " net_structure_type gap_size num_memory_blocks down_scale_factor conv_act conv_kernel_size "
+     "pooler_hidden_size pooler_hidden_act pooler_dropout legacy pooler_act pooler_output_size "
+     "encoder_stride "},
     {"a width of layers that the file has none of", " intermediate_size intermediate_size_mlp "},
     {"which tokens are padding or classified",
      " classifier_pooling is_decoder is_encoder_decoder cross_attention_hidden_size "
@@ -73,6 +74,8 @@ constexpr CostlessKeys costless_keys[] = {
      "sinusoidal_pos_embds n_ctx normalize_embedding "}};
 
 }  // namespace
+
+std::span<const CostlessKeys> costless_groups() { return costless_keys; }
 
 std::string_view costless_reason(std::string_view key) {
   if (key.empty() || key.find(' ') != key.npos) return {};

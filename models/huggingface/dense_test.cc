@@ -336,7 +336,6 @@ TEST_CASE("config.json: an unmodelled architecture is refused with the part that
   const std::pair<const char*, const char*> cases[] = {
       {"deepseek_v32", "deepseek_v32 with attention to the tokens that an indexer picks is"},
       {"qwen3_next", "qwen3_next with layers of linear attention is"},
-      {"albert", "albert with one block that all layers share is"},
       {"qwen9", "unknown architecture 'qwen9' (allowed"},
       {"deepseek_v9", "unknown architecture 'deepseek_v9' (allowed"},
       {"deepseek_ref", "unknown architecture 'deepseek_ref' (allowed"},

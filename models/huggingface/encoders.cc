@@ -53,12 +53,52 @@ void add_bert(ConfigReader& config, std::int64_t unused_positions, Description& 
 void describe_roberta(ConfigReader& config, Description& model) { add_bert(config, 2, model); }
 
 void describe_electra(ConfigReader& config, Description& model) {
-  const std::int64_t hidden = config.whole("hidden_size", 1, most_width);
-  const auto embedding = config.optional_whole("embedding_size", 1, most_width).value_or(128);
-  if (embedding != hidden)
-    config.refuse("embedding_size", "an embedding of another width than the blocks",
-                  fmt::format("{}", hidden));
+  model.set("embedding", config.optional_whole("embedding_size", 1, most_width).value_or(128));
   add_bert(config, 0, model);
+}
+
+void describe_albert(ConfigReader& config, Description& model) {
+  for (const char* key : {"num_hidden_groups", "inner_group_num"})
+    if (config.optional_whole(key, 1, 10'000).value_or(1) != 1)
+      config.refuse(key, "more than one block of weights", "1");
+  describe_electra(config, model);
+  model.set("shared_block", true);
+}
+
+// DeBERTa multiplies queries and keys by vectors of distances. Version 2, which is also that of
+// DeBERTa-v3, counts far distances in buckets, and may project the vectors by the weights of its
+// queries and keys.
+void describe_deberta(ConfigReader& config, Description& model) {
+  const bool first = config.word("model_type") == "deberta";
+  if (!config.truth("relative_attention", false))
+    config.refuse("relative_attention", "attention without distances", "true");
+  const hjson::Value* terms = config.find("pos_att_type");
+  std::string named = terms == nullptr ? "" : terms->text;
+  if (terms != nullptr)
+    for (const hjson::Value& item : terms->items) named += item.text + "|";
+  if (named.find("c2p") == named.npos || named.find("p2c") == named.npos)
+    config.refuse("pos_att_type", "attention without both products of distances", "c2p|p2c");
+  if (config.optional_whole("conv_kernel_size", 0, 10'000).value_or(0) > 0)
+    config.refuse("conv_kernel_size", "a convolution next to the first block", "0");
+  // Version 1 has no buckets. Without them distances reach as far as a key says, or as samples.
+  std::int64_t far =
+      first ? -1 : config.optional_whole("position_buckets", -1, 1 << 24).value_or(-1);
+  if (far < 1) far = config.optional_whole("max_relative_positions", -1, 1 << 24).value_or(-1);
+  if (far < 1) far = config.whole("max_position_embeddings", 1, 1 << 24);
+  model.set("distances", 2 * far);
+  model.set("distance_weights", first || !config.truth("share_att_key", false));
+  model.set("distance_norm",
+            !first && config.has("norm_rel_ebd") &&
+                config.word("norm_rel_ebd").find("layer_norm") != std::string::npos);
+  model.set("learned_positions", config.truth("position_biased_input", true));
+  model.set("key_bias", !first);
+  if (!config.has("architectures")) model.set("pooler", false);
+  add_blocks(config, bert_names, model);
+  add_words(config, model);
+  if (const auto types = config.optional_whole("type_vocab_size", 0, 1000); types.value_or(0) > 0)
+    model.set("type_vocab", *types);
+  add_lengths(config, "max_position_embeddings", model);
+  read_dropout(config, {"hidden_dropout_prob", "attention_probs_dropout_prob"}, model);
 }
 
 void describe_distilbert(ConfigReader& config, Description& model) {
@@ -115,6 +155,8 @@ void describe_bart(ConfigReader& config, Description& model) {
 void describe_vit(ConfigReader& config, Description& model) {
   add_blocks(config, bert_names, model);
   model.set("image_size", config.optional_whole("image_size", 1, 10'000).value_or(224));
+  if (config.optional_whole("num_channels", 1, 1000).value_or(3) != 3)
+    config.refuse("num_channels", "images of other than three colours", "3");
   model.set("patch_size", config.optional_whole("patch_size", 1, 10'000).value_or(16));
   const hjson::Value* labels = config.find("id2label");
   const bool named = labels != nullptr && !labels->members.empty();

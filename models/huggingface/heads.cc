@@ -71,9 +71,9 @@ void describe_head(ConfigReader& config, std::string_view family, Description& m
   if (images ? head != Head::images : head == Head::images || (stacks && !words))
     config.refuse("architectures", fmt::format("the head of {}", name),
                   images ? "ForImageClassification" : "a class with a head over the vocabulary");
-  const bool pooled =
-      head == Head::words || head == Head::sequence || head == Head::one ||
-      (head == Head::none && !name.starts_with("DistilBert") && !name.starts_with("Electra"));
+  const bool pooled = head == Head::words || head == Head::sequence || head == Head::one ||
+                      (head == Head::none && !name.starts_with("DistilBert") &&
+                       !name.starts_with("Electra") && !name.starts_with("Deberta"));
   if (bert && !pooled) model.set("pooler", false);
   if (words || images) return;
   model.set("labels", head == Head::none   ? std::int64_t{0}

@@ -68,6 +68,7 @@ const PublishedSize published_sizes[] = {
      559.2e6},
     {"bloom", "", R"("n_embed": 14336, "n_layer": 70, "n_head": 112, "vocab_size": 250880)",
      176.247e9},
+    {"bloom", "24 1024 16", R"("vocab_size": 250880)", 559.2e6},
     {"gpt_bigcode", "",
      R"("n_embd": 6144, "n_head": 48, "n_layer": 40, "n_positions": 8192, "n_inner": 24576,
         "vocab_size": 49152, "multi_query": true)",
@@ -140,7 +141,30 @@ const PublishedSize published_sizes[] = {
         "tie_word_embeddings": true)",
      3.30e9},
     // Encoders: BERT-Base, RoBERTa-Base, XLM-R-Base, DistilBERT, ELECTRA-Base, T5-Base,
-    // Flan-T5-Base, mT5-Small, BART-Base and Large, ViT-B/16.
+    // Flan-T5-Base, mT5-Small, BART-Base and Large, ViT-B/16; ELECTRA-Small, ALBERT-Base and
+    // XXLarge, DeBERTa-Base, DeBERTa-v3-Base and Large as transformers counts their classes.
+    {"electra", "12 256 4 1024 30522 512",
+     R"("architectures": ["ElectraModel"], "embedding_size": 128)", 13.483e6},
+    {"albert", "12 768 12 3072 30000 512",
+     R"("architectures": ["AlbertModel"], "embedding_size": 128, "num_hidden_groups": 1,
+        "inner_group_num": 1)",
+     11.684e6},
+    {"albert", "12 4096 64 16384 30000 512",
+     R"("architectures": ["AlbertModel"], "embedding_size": 128)", 222.596e6},
+    {"deberta", "12 768 12 3072 50265 512",
+     R"("relative_attention": true, "pos_att_type": "c2p|p2c", "max_relative_positions": -1,
+        "position_biased_input": false, "type_vocab_size": 0, "architectures": ["DebertaModel"])",
+     138.602e6},
+    {"deberta-v2", "12 768 12 3072 128100 512",
+     R"("relative_attention": true, "position_buckets": 256, "norm_rel_ebd": "layer_norm",
+        "share_att_key": true, "pos_att_type": "p2c|c2p", "position_biased_input": false,
+        "type_vocab_size": 0, "architectures": ["DebertaV2Model"])",
+     183.832e6},
+    {"deberta-v2", "24 1024 16 4096 128100 512",
+     R"("relative_attention": true, "position_buckets": 256, "norm_rel_ebd": "layer_norm",
+        "share_att_key": true, "pos_att_type": "p2c|c2p", "position_biased_input": false,
+        "type_vocab_size": 0, "architectures": ["DebertaV2Model"])",
+     434.012e6},
     {"bert", "12 768 12 3072 30522 512", R"("architectures": ["BertForMaskedLM"])", 109.514e6},
     {"roberta", "12 768 12 3072 50265 514",
      R"("architectures": ["RobertaForMaskedLM"], "type_vocab_size": 1)", 124.697e6},
@@ -183,6 +207,36 @@ TEST_CASE("config.json: families have the parameters of their published models")
     CHECK(static_cast<double>(parameters(shape_of(json))) ==
           Approx(model.parameters).epsilon(0.005));
   }
+}
+
+TEST_CASE("config.json: ALBERT computes each layer with one layer's weights") {
+  const char* keys = R"("architectures": ["AlbertModel"], "embedding_size": 128)";
+  const ModelShape twelve = shape_of(config_of("albert", "12 768 12 3072 30000 512", keys));
+  const ModelShape one = shape_of(config_of("albert", "1 768 12 3072 30000 512", keys));
+  CHECK(parameters(twelve) == parameters(one));
+  CHECK(twelve.blocks.size() == 12);
+  const auto of_blocks = [](const ModelShape& shape) {
+    return (forward_flops(shape, 128) - outside_forward_flops(shape, 128)).value();
+  };
+  CHECK(of_blocks(twelve) == Approx(12 * of_blocks(one)));
+}
+
+TEST_CASE("config.json: DeBERTa multiplies queries and keys by vectors of distances") {
+  const auto flops = [](const char* keys) {
+    const std::string json =
+        config_of("deberta-v2", "1 768 12 3072 128100 512",
+                  fmt::format(R"("relative_attention": true, "pos_att_type": "p2c|c2p",
+                       "architectures": ["DebertaV2Model"]{})",
+                              keys)
+                      .c_str());
+    return forward_flops(shape_of(json), 128).value();
+  };
+  // Two products of 256 more vectors by 768 elements for each of 128 tokens.
+  CHECK(flops(R"(, "position_buckets": 256)") - flops(R"(, "position_buckets": 128)") ==
+        Approx(2.0 * 2 * 256 * 768 * 128));
+  CHECK_THAT(refusal(R"({"model_type": "deberta-v2", "relative_attention": true,
+                         "pos_att_type": "c2p"})"),
+             Contains("pos_att_type"));
 }
 
 std::string description_or_refusal(const std::string& json) {

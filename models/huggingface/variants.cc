@@ -20,11 +20,15 @@ void read_both_biases(ConfigReader& config, Description& model) {
 // Adds the widths of a decoder whose file uses GPT-2's key names. Returns the number of heads.
 std::int64_t add_gpt_names(ConfigReader& config, const char* width, Description& model) {
   const std::int64_t hidden = config.whole(width, 1, most_width);
-  const std::int64_t heads = config.whole("n_head", 1, 10'000);
+  // transformers reads the other names too (attribute_map).
+  const char* head_key = config.has("num_attention_heads") ? "num_attention_heads" : "n_head";
+  const std::int64_t heads = config.whole(head_key, 1, 10'000);
   if (hidden % heads != 0)
-    fail_input(config.where("n_head"),
+    fail_input(config.where(head_key),
                fmt::format("{} {} is not divisible by {} heads", width, hidden, heads));
-  model.set("layers", config.whole("n_layer", 1, 10'000));
+  model.set(
+      "layers",
+      config.whole(config.has("num_hidden_layers") ? "num_hidden_layers" : "n_layer", 1, 10'000));
   model.set("hidden", hidden);
   model.set("heads", heads);
   model.set("ffn", config.optional_whole("n_inner", 1, most_ffn).value_or(4 * hidden));

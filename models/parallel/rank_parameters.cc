@@ -43,7 +43,8 @@ void add(const Tensor& tensor, const ModelShape& shape, const ParallelLayout& la
 }
 
 bool is_vocabulary_matrix(const Tensor& tensor, const ModelShape& shape) {
-  return tensor.split == TensorSplit::vocabulary && tensor.elements >= shape.vocab * shape.hidden;
+  return tensor.split == TensorSplit::vocabulary &&
+         tensor.elements >= shape.vocab * embedding_width(shape);
 }
 
 template <typename Predicate>
@@ -120,8 +121,8 @@ std::vector<RankParameters> rank_parameters(const ModelShape& shape, const Paral
   const bool apart =
       pipeline.stage_at(static_cast<int>(first)) != pipeline.stage_at(static_cast<int>(last));
   if (has_tied_head(shape) && apart) {
-    const double copy =
-        static_cast<double>(shape.vocab * shape.hidden) * padded_share(shape.vocab, layout.tp);
+    const double copy = static_cast<double>(shape.vocab * embedding_width(shape)) *
+                        padded_share(shape.vocab, layout.tp);
     chunks[last].vocabulary += copy;
     if (shape.adapters) {
       chunks[last].frozen += copy;

@@ -2,6 +2,19 @@
 // nvidia/modelingpreln.py for the tensors, deepspeed_train.py for the optimizer groups. The heads
 // compute only masked tokens, and the pooler is not trained. `pooler = false` leaves out the pooler
 // and the next-sentence head (BertForMaskedLM, RoBERTa).
+//
+// Variants, by keys of the description (transformers 4.57: albert, electra, deberta, deberta_v2):
+//
+//   embedding          width of the embedding and of the word head; a product widens it to h
+//   shared_block       all blocks have one set of weights (ALBERT, arXiv 1909.11942)
+//   distances          r distances of tokens, by whose vectors queries and keys are multiplied:
+//                      4 r h FLOPs per token and block (DeBERTa, arXiv 2006.03654)
+//   distance_weights   each block projects these vectors by weights of its own
+//   distance_norm      there is a norm of these vectors
+//   learned_positions  there is an embedding of positions
+//   key_bias           keys have a bias
+//
+// The projections of the vectors, 4 r h^2 FLOPs per micro batch and block, are left out.
 #include <fmt/format.h>
 
 #include "models/shape/block.h"
@@ -12,21 +25,46 @@ namespace {
 
 void add_embeddings(const Table& model, ModelShape& shape) {
   const Scope scope{shape, -1, "bert.embeddings."};
-  const std::int64_t types = model.has("type_vocab") ? model.integer("type_vocab", 1, 1000) : 2;
-  scope.matrix("word_embeddings.weight", shape.vocab * shape.hidden, TensorSplit::vocabulary);
-  scope.matrix("position_embeddings.weight", shape.max_seq_len * shape.hidden);
-  shape.tensors.back().group = shape.groups.size();
-  shape.groups.emplace_back("position");
-  scope.matrix("token_type_embeddings.weight", types * shape.hidden);
-  scope.norm("LayerNorm", shape.hidden);
+  const std::int64_t types = model.has("type_vocab") ? model.integer("type_vocab", 1, 1000)
+                             : shape.distances > 0   ? 0
+                                                     : 2;
+  const std::int64_t width = embedding_width(shape);
+  scope.matrix("word_embeddings.weight", shape.vocab * width, TensorSplit::vocabulary);
+  if (model.get_or<bool>("learned_positions", true)) {
+    scope.matrix("position_embeddings.weight", shape.max_seq_len * width);
+    shape.tensors.back().group = shape.groups.size();
+    shape.groups.emplace_back("position");
+  }
+  if (types > 0) scope.matrix("token_type_embeddings.weight", types * width);
+  scope.norm("LayerNorm", width);
+  if (width != shape.hidden) scope.linear("widening", width, shape.hidden);
+  const bool norm = model.get_or<bool>("distance_norm", false);
+  if (shape.distances == 0) return;
+  scope.matrix("distances.weight", shape.distances * shape.hidden);
+  if (norm) scope.norm("distances.LayerNorm", shape.hidden);
 }
 
-void add_block(const Scope& scope, bool pre_layer_norm) {
+// Adds the products of queries and keys with the vectors of distances, and the copy of these
+// vectors for each sample. Scores are kept as without them.
+void add_distances(const ModelShape& shape, Cost& block) {
+  const double values = static_cast<double>(shape.distances * shape.hidden);
+  block.forward_flops.per_token += 2 * 2 * values;
+  block.activation_bytes.fixed += 2 * 2 * values;
+}
+
+void add_block(const Scope& scope, const Table& model, bool pre_layer_norm) {
   const std::int64_t h = scope.shape.hidden;
   const std::int64_t f = scope.shape.ffn;
   scope.column("attention.self.query", h, h);
-  scope.column("attention.self.key", h, h);
+  if (model.get_or<bool>("key_bias", true))
+    scope.column("attention.self.key", h, h);
+  else
+    scope.matrix("attention.self.key", h * h, TensorSplit::outputs);
   scope.column("attention.self.value", h, h);
+  if (model.get_or<bool>("distance_weights", false)) {
+    scope.matrix("attention.self.pos_key", h * h, TensorSplit::outputs);
+    scope.column("attention.self.pos_query", h, h);
+  }
   scope.row("attention.output.dense", h, h);
   if (pre_layer_norm) {
     scope.norm("PreAttentionLayerNorm", h);
@@ -73,24 +111,26 @@ void add_heads(ModelShape& shape, bool optimize_pooler, bool pooled) {
   for (std::size_t i = pooler; i < shape.tensors.size(); ++i)
     shape.tensors[i].optimized = optimize_pooler;
   top.vector("cls.predictions.bias", shape.vocab, TensorSplit::vocabulary);
-  top.linear("cls.predictions.transform.dense_act", h, h);
-  top.norm("cls.predictions.transform.LayerNorm", h);
+  top.linear("cls.predictions.transform.dense_act", h, embedding_width(shape));
+  top.norm("cls.predictions.transform.LayerNorm", embedding_width(shape));
   if (pooled) top.linear("cls.seq_relationship", h, 2);
 }
 
 // Returns the cost outside the blocks. The pooler and the next-sentence head compute the first
 // token, the word head only masked tokens.
 Cost outside_cost(const ModelShape& shape, bool final_norm, double masked) {
-  const auto h = static_cast<double>(shape.hidden);
-  Cost cost = norm_cost(shape.hidden) + norm_cost(shape.hidden, masked) +
-              vocabulary_cost(shape.hidden, shape.vocab, masked);
+  const std::int64_t width = embedding_width(shape);
+  const auto h = static_cast<double>(shape.hidden), e = static_cast<double>(width);
+  Cost cost =
+      norm_cost(width) + norm_cost(width, masked) + vocabulary_cost(width, shape.vocab, masked);
+  if (width != shape.hidden) cost.forward_flops.per_token += 2 * e * h;
   if (final_norm) cost = cost + norm_cost(shape.hidden);
   cost.forward_flops.fixed += 2 * h * h + 4 * h;
   cost.activation_bytes.fixed += 4 * h;
   cost.whole_activation_bytes.fixed += 4 * h;
-  cost.forward_flops.per_token += masked * 2 * h * h;
-  cost.activation_bytes.per_token += masked * 4 * h;
-  cost.whole_activation_bytes.per_token += masked * 4 * h;
+  cost.forward_flops.per_token += masked * 2 * h * e;
+  cost.activation_bytes.per_token += masked * (2 * h + 2 * e);
+  cost.whole_activation_bytes.per_token += masked * (2 * h + 2 * e);
   return cost;
 }
 
@@ -111,16 +151,20 @@ void build_bert(const Table&, const Table& model, ModelShape& shape) {
                "above 0, up to 1");
 
   shape.head_share = masked;
+  if (model.has("embedding")) shape.embedding = model.integer("embedding", 1, 1'000'000);
+  if (model.has("distances")) shape.distances = model.integer("distances", 0, 1'000'000);
+  shape.shared_block = model.get_or<bool>("shared_block", false);
   add_embeddings(model, shape);
   if (pre_layer_norm) Scope{shape, -1, "bert.encoder."}.norm("FinalLayerNorm", shape.hidden);
-  const Cost block = dense_block_cost(shape, dropout);
-  for (int layer = 0; layer < shape.layers; ++layer) {
+  Cost block = dense_block_cost(shape, dropout);
+  add_distances(shape, block);
+  shape.blocks.assign(static_cast<std::size_t>(shape.layers), block);
+  for (int layer = 0; layer < (shape.shared_block ? 1 : shape.layers); ++layer) {
     const Scope scope{shape, layer, fmt::format("bert.encoder.layer.{}.", layer)};
     if (fused)
       add_fused_block(scope);
     else
-      add_block(scope, pre_layer_norm);
-    shape.blocks.push_back(block);
+      add_block(scope, model, pre_layer_norm);
   }
   const bool pooler = model.get_or<bool>("pooler", true);
   if (model.has("labels"))

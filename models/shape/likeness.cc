@@ -14,7 +14,7 @@ auto kernels_of(const ModelShape& shape) {
                   shape.parallel_block, shape.norms, shape.norms_queries, shape.gated, shape.rotary,
                   shape.biased_experts, shape.ffn, shape.dropout, shape.experts,
                   shape.experts_per_token, shape.dense_ffn, shape.shared_ffn, shape.pyramid,
-                  shape.decoder, shape.drop_path, shape.adapters);
+                  shape.decoder, shape.drop_path, shape.adapters, shape.distances);
 }
 
 bool same_flops(const Cost& a, const Cost& b) { return a.forward_flops == b.forward_flops; }
@@ -39,8 +39,9 @@ bool same_kinds(const ModelShape& a, const ModelShape& b) {
 }
 
 bool same_outside(const ModelShape& a, const ModelShape& b) {
-  return a.vocab == b.vocab && a.head_share == b.head_share && a.patch_values == b.patch_values &&
-         a.predicted_layers == b.predicted_layers && same_flops(a.outside, b.outside);
+  return a.vocab == b.vocab && a.embedding == b.embedding && a.head_share == b.head_share &&
+         a.patch_values == b.patch_values && a.predicted_layers == b.predicted_layers &&
+         same_flops(a.outside, b.outside);
 }
 
 }  // namespace

@@ -23,6 +23,10 @@ void check_group(const Tensor& tensor, std::size_t groups) {
 
 }  // namespace
 
+std::int64_t embedding_width(const ModelShape& shape) {
+  return shape.embedding > 0 ? shape.embedding : shape.hidden;
+}
+
 const std::string& group_of(const ModelShape& shape, const Tensor& tensor) {
   check_group(tensor, shape.groups.size());
   return shape.groups[tensor.group];

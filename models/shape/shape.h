@@ -170,6 +170,12 @@ struct ModelShape {
   bool biased_experts = false;
   std::int64_t ffn = 0;
   std::int64_t vocab = 0;  // rows of the embedding, including padding
+  // Width of the embedding and of the head's input, if it is not `hidden` (ALBERT, ELECTRA).
+  std::int64_t embedding = 0;
+  bool shared_block = false;  // all blocks have the weights of the first one (ALBERT)
+  // Distances of tokens whose vectors are multiplied by queries and keys (DeBERTa, bert.cc). 0:
+  // none.
+  std::int64_t distances = 0;
   // Maximum and default length of a sample in tokens; 0: samples have no length (images).
   std::int64_t max_seq_len = 0;
   std::int64_t default_seq_len = 0;
@@ -223,6 +229,7 @@ struct ModelShape {
 };
 
 const std::string& group_of(const ModelShape& shape, const Tensor& tensor);
+std::int64_t embedding_width(const ModelShape& shape);
 
 // Returns whether the model works on images without attention: ResNet, VGG.
 bool is_convolutional(const ModelShape& shape);

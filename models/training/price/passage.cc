@@ -268,7 +268,8 @@ std::optional<Parallelism> stated_layout(const TrainingPlan& training) {
 }
 
 AttentionKernel usual_attention(const ModelShape& model, const Device& device) {
-  return model.pyramid.empty() ? newest_attention(*device.rates) : AttentionKernel::unfused;
+  return model.pyramid.empty() && model.distances == 0 ? newest_attention(*device.rates)
+                                                       : AttentionKernel::unfused;
 }
 
 bool keeps_scores(const TrainingPlan& training) {
