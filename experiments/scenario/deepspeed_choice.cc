@@ -163,6 +163,8 @@ Batch choose_batch(const Words& words, int gpus, int data_parallel,
   if (!given.train && known() < 2) given.train = from_file.train;
   if (!given.micro && known() < 2) given.micro = from_file.micro;
   if (!given.gas && known() < 2) given.gas = from_file.gas;
+  if (!given.train && !given.micro && !config.auto_batch)
+    fail_input(flag("global_batch"), "is missing: give it or --micro-batch");
   const Batch batch = resolve(given);
   if (elasticity && batch != elastic)
     findings.push_back(

@@ -404,5 +404,28 @@ TEST_CASE("YAML: multiplying aliases, deep nesting and long texts are limited") 
   CHECK_THROWS_WITH(parse_yaml(blocks + "last: 1\n", "y.yaml"), Contains("has too many keys"));
 }
 
+TEST_CASE("launchers: YAML of other programs is refused by their names") {
+  const std::pair<const char*, const char*> files[] = {
+      {"model:\n  _component_: torchtune.models.llama3.llama3_8b\nbatch_size: 2\n", "torchtune"},
+      {"trainer:\n  devices: 8\nmodel:\n  micro_batch_size: 4\n", "NeMo or Lightning"},
+      {"max_seq_len: 2048\nmodel:\n  name: mpt\n", "LLM Foundry"},
+      {"per_device_train_batch_size: 4\nbf16: true\n", "Hugging Face's Trainer"}};
+  for (const auto& [text, name] : files) {
+    REQUIRE(is_launcher_file(text));
+    CHECK_THROWS_WITH(decode(text, "run.yaml"),
+                      Contains("run.yaml:") && Contains(std::string("is of ") + name));
+  }
+  CHECK_FALSE(is_launcher_file(R"({"train_batch_size": 8, "trainer": 1})"));
+}
+
+TEST_CASE("launchers: a map in braces is read as one of lines") {
+  const LauncherFile file = decode(
+      "{compute_environment: LOCAL_MACHINE, distributed_type: DEEPSPEED, deepspeed_config: "
+      "{zero_stage: 2}, mixed_precision: fp16, num_processes: 8}",
+      "a.yaml");
+  CHECK(file.program == "Hugging Face Accelerate");
+  CHECK_THAT(file.config, Contains("\"stage\": 2"));
+}
+
 }  // namespace
 }  // namespace lambcast::launchers

@@ -78,9 +78,12 @@ void read_adapters(KeyReader& keys, std::string_view rank, std::string_view targ
   set_targets(keys, targets, all ? "all" : given);
 }
 
-// 4 bits mean NF4 with double quantization in both programs (models/shape/adapters.h).
-void set_bits(KeyReader& keys, std::int64_t bits) {
-  keys.set("model.quantized_bits", bits == 4 ? "4.126953125" : fmt::format("{}", bits));
+// 4 bits mean NF4, in both programs with double quantization unless the file disables it
+// (models/shape/adapters.h).
+void set_bits(KeyReader& keys, std::int64_t bits, bool twice = true) {
+  keys.set("model.quantized_bits", bits != 4 ? fmt::format("{}", bits)
+                                   : twice   ? "4.126953125"
+                                             : "4.5");
 }
 
 // Sets the DeepSpeed JSON that the file names; without one, PyTorch's DDP is used.
@@ -160,7 +163,11 @@ void read_llama_factory(KeyReader& keys, LauncherFile& result) {
     read_adapters(keys, "lora_rank", "lora_target", 8, !keys.find("lora_target"));
   else if (type != "full")
     keys.refuse("finetuning_type", fmt::format("{} is not modelled", type), "lora, full");
-  if (const auto bits = keys.whole("quantization_bit")) set_bits(keys, *bits);
+  if (const auto bits = keys.whole("quantization_bit"))
+    set_bits(keys, *bits, keys.truth("double_quantization", true));
+  if (const std::string how = keys.word("quantization_method", "bnb");
+      how != "bnb" && how != "bitsandbytes")
+    keys.leave_out("quantization_method", "weights are taken to have the bits of bitsandbytes");
   keys.truth("gradient_checkpointing", true);
   if (!keys.truth("disable_gradient_checkpointing", false)) keys.set("recompute", "full");
   if (keys.says("flash_attn", "disabled")) keys.set("attention", "unfused");
