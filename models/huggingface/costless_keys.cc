@@ -62,12 +62,13 @@ constexpr CostlessKeys costless_keys[] = {
     {"a part that this class or file has none of",
      " net_structure_type gap_size num_memory_blocks down_scale_factor conv_act conv_kernel_size "
      "pooler_hidden_size pooler_hidden_act pooler_dropout legacy pooler_act pooler_output_size "
-     "encoder_stride "},
+     "encoder_stride attention_softmax_in_fp32 bias_dropout_fusion masked_softmax_fusion "},
     {"a width of layers that the file has none of", " intermediate_size intermediate_size_mlp "},
     {"which tokens are padding or classified",
      " classifier_pooling is_decoder is_encoder_decoder cross_attention_hidden_size "
      "chunk_size_feed_forward pruned_heads summary_activation summary_first_dropout "
      "summary_proj_to_labels summary_type summary_use_proj classifier_dropout "
+     "classifier_dropout_prob "
      "classifier_activation classifier_bias seq_classif_dropout qa_dropout sparse_prediction "
      "sparse_pred_ignore_index torchscript tie_encoder_decoder directionality pooler_fc_size "
      "pooler_num_attention_heads pooler_num_fc_layers pooler_size_per_head pooler_type "

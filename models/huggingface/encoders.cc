@@ -93,6 +93,12 @@ void describe_deberta(ConfigReader& config, Description& model) {
   model.set("learned_positions", config.truth("position_biased_input", true));
   model.set("key_bias", !first);
   if (!config.has("architectures")) model.set("pooler", false);
+  const std::int64_t hidden = config.whole("hidden_size", 1, most_width);
+  const std::int64_t heads = config.whole("num_attention_heads", 1, 10'000);
+  if (config.optional_whole("attention_head_size", 1, 10'000).value_or(hidden / heads) * heads !=
+      hidden)
+    config.refuse("attention_head_size", "heads that do not add up to hidden_size",
+                  fmt::format("{}", hidden / heads));
   add_blocks(config, bert_names, model);
   add_words(config, model);
   if (const auto types = config.optional_whole("type_vocab_size", 0, 1000); types.value_or(0) > 0)
@@ -155,6 +161,8 @@ void describe_bart(ConfigReader& config, Description& model) {
 void describe_vit(ConfigReader& config, Description& model) {
   add_blocks(config, bert_names, model);
   model.set("image_size", config.optional_whole("image_size", 1, 10'000).value_or(224));
+  if (!config.truth("qkv_bias", true))
+    config.refuse("qkv_bias", "attention without biases", "true");
   if (config.optional_whole("num_channels", 1, 1000).value_or(3) != 3)
     config.refuse("num_channels", "images of other than three colours", "3");
   model.set("patch_size", config.optional_whole("patch_size", 1, 10'000).value_or(16));

@@ -196,7 +196,8 @@ const PublishedSize published_sizes[] = {
         "decoder_ffn_dim": 4096, "vocab_size": 50265, "max_position_embeddings": 1024)",
      406.291e6},
     {"vit", "12 768 12 3072", R"("architectures": ["ViTForImageClassification"],
-        "image_size": 224, "patch_size": 16, "num_labels": 1000)",
+        "image_size": 224, "patch_size": 16, "num_labels": 1000, "num_channels": 3,
+        "qkv_bias": true)",
      86.568e6},
 };
 
