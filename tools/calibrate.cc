@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "experiments/output/input_ledger.h"
 #include "experiments/scenario/run_files.h"
 #include "experiments/scenario/words.h"
 #include "sim/base/error.h"
@@ -27,6 +28,7 @@
 #include "validate/calibrate/calibrate.h"
 #include "validate/calibrate/measured_tables.h"
 #include "validate/importers/gpu_of_log.h"
+#include "validate/importers/log_ledger.h"
 #include "validate/program/job_trace.h"
 #include "validate/program/level_fit.h"
 #include "validate/program/log_against_flags.h"
@@ -41,7 +43,7 @@ namespace {
 
 struct CalibrateOptions {
   WhatIf what_if;
-  std::string output, name, source, runs, stage;
+  std::string output, name, source, runs, stage, explain;
   std::vector<std::string> files, measured, logs, traces;
   bool force = false;
   bool another_machine = false;
@@ -125,16 +127,40 @@ void warn_of_other_gpu(const std::string& file, const validate::Measurement& tab
                     printable(file), printable(other), base.file, device));
 }
 
+// Warns of keys of a log whose effect is not known.
+void warn_of_unknown_keys(const std::string& file, std::string_view text) {
+  std::vector<std::string> names;
+  for (const LedgerEntry& entry : validate::log_ledger(text))
+    if (entry.treatment == Treatment::named) names.push_back(entry.key);
+  if (!names.empty())
+    complain(fmt::format("warning: {}: {}: not read, and not known to be costless", printable(file),
+                         printable(fmt::format("{}", fmt::join(names, ", ")))));
+}
+
+// Prints the effect of each key of the logs.
+int explain_logs(const CalibrateOptions& options) {
+  if (options.files.empty() && options.logs.empty())
+    fail_input({"", 0, "--explain"}, "'inputs' tells the keys of logs, and none is given",
+               "FILE or --log FILE");
+  for (const std::string& file : options.files)
+    print_text(ledger_table({file, validate::log_ledger(read_file(file))}));
+  for (const std::string& file : options.logs)
+    print_text(ledger_table({file, validate::log_ledger(read_log_file(file))}));
+  return 0;
+}
+
 int calibrate_collectives(const CalibrateOptions& options) {
   const Base base = base_of(options);
   const TableHints of = hints_of(options);
   std::vector<validate::Measurement> tables;
-  for (const std::string& file : options.files)
-    for (validate::Measurement& table :
-         validate::import_measurements(read_file(file), file, of.hints)) {
+  for (const std::string& file : options.files) {
+    const std::string text = read_file(file);
+    for (validate::Measurement& table : validate::import_measurements(text, file, of.hints)) {
       if (!options.another_machine) warn_of_other_gpu(file, table, base);
       tables.push_back(std::move(table));
     }
+    warn_of_unknown_keys(file, text);
+  }
   const Backend backend = validate::backend_of_tables(tables, of.backend);
   // Progress for a run without a terminal.
   std::optional<Patience> patience;
@@ -166,7 +192,9 @@ std::vector<SourceFigure> measured_steps(const CalibrateOptions& options, std::s
       steps.push_back(std::move(figure));
     }
   for (const std::string& file : options.logs) {
-    const TrainingLog log = read_training_log(read_log_file(file), file);
+    const std::string text = read_log_file(file);
+    const TrainingLog log = read_training_log(text, file);
+    warn_of_unknown_keys(file, text);
     std::string filled;
     steps.push_back(figure_of(log, file, what_if, filled));
     steps.back().what_if.emplace("steps", "1000");
@@ -260,6 +288,7 @@ Missing missing_words_of(const CalibrateOptions& options, bool steps) {
 }
 
 int calibrate_command(const CalibrateOptions& options) {
+  if (!options.explain.empty()) return explain_logs(options);
   if (std::filesystem::is_regular_file(options.output) && !options.force)
     fail_input({options.output, 0, "-o"}, "exists already: --force replaces it");
   const bool steps = !options.measured.empty() || !options.runs.empty() || !options.logs.empty() ||
@@ -315,6 +344,11 @@ Command add_calibrate(CLI::App& app) {
       ->add_option("--stage", options->stage,
                    "phase of a 1-bit optimizer that was measured (default: its first)")
       ->check(CLI::IsMember({"warmup", "compression"}));
+  command
+      ->add_option("--explain", options->explain,
+                   "inputs: prints the treatment of each key of the logs, and fits nothing "
+                   "(default: none)")
+      ->check(CLI::IsMember({"inputs"}));
   command->add_option("--name", options->name, "name inside the description (default: the file's)");
   command->add_option("--source", options->source,
                       "where the tables are from, for the description (default: as they say)");

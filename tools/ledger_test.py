@@ -6,9 +6,8 @@
 Removes and changes each key of the files, by default of those that ship, and forecasts again. A key fails that the ledger
 (--explain inputs) lacks, or that it calls applied though no change of it in any of the files moves forecast, findings or
 refusal: in one file another key may hide its effect. The long form takes files that were fetched: launch scripts, DeepSpeed
-JSONs, config.json, YAML of Accelerate, LLaMA-Factory, axolotl and GPT-NeoX, torchtitan TOML, and files that the program
-keeps no ledger of: descriptions of clusters, topologies of nodes, logs of collectives and of training. Each of their keys
-moves something, or WITHOUT_COST has its reason. A file that does not run is counted and passed over.
+JSONs, config.json, YAML of Accelerate, LLaMA-Factory, axolotl and GPT-NeoX, torchtitan TOML, descriptions of clusters,
+topologies of nodes, logs of collectives and of training. A file that does not run is counted and passed over.
 """
 import concurrent.futures
 import copy
@@ -37,45 +36,10 @@ FLAGS = {
     "--torchtitan": [[], ["--model", "llama3-8b"]],
     "--topology": [MODEL + RUN + BATCH],
     "--cluster": [MODEL + RUN + BATCH + ["--zero-stage", "3"]],
-    "calibrate": [[], MODEL + RUN + BATCH],
+    "calibrate": [[], ["--nodes", "1"], ["--nodes", "2"], ["--ranks", "16", "--nodes", "2"], ["--ranks", "8", "--nodes", "1"],
+                  ["--op", "all_reduce", "--ranks", "8", "--nodes", "1"], MODEL + RUN + BATCH],
 }
-# Keys of files without a ledger that affect no result, each with its reason. All others must change
-# a result for some file.
-PCIE = "rates of the PCIe are those of the preset"
-ADDRESS = "an address or name of a part, which is counted"
-PROCESSOR = "a processor of the host, which no rate depends on"
-SIZES = "how the sizes were chosen, which stand in the rows"
-REPEATED = "how often a row was repeated; its time is the mean"
-TRAINED = "how far the training has come, not how long a step takes"
-STAMP = "when and with what the file was written"
-WITHOUT_COST = {
-    "--topology": {
-        **dict.fromkeys(("link_width", "link_speed"), PCIE),
-        **dict.fromkeys(("busid", "dev", "target", "device", "subsystem_vendor", "subsystem_device", "guid", "port", "name", "id",
-                         "numaid", "host_hash", "xml_version", "version"), ADDRESS),
-        **dict.fromkeys(("affinity", "arch", "vendor", "familyid", "modelid"), PROCESSOR),
-        **dict.fromkeys(("sm", "gcn"), "the GPU is the preset's device"),
-        **dict.fromkeys(("gdr", "coll", "maxconn", "latency", "keep"), "what the NIC's plugin reports; the preset has its own"),
-        "count": "how many links a GPU has; their rate is the preset's",
-        "rank": "a GPU of the job; only which of them have one counts",
-    },
-    "calibrate": {
-        **dict.fromkeys(("minbytes", "maxbytes", "step", "minimum_bytes", "maximum_bytes", "step_factor", "step_bytes", "unalign"), SIZES),
-        **dict.fromkeys(("nthread", "nthreads", "ngpus", "parallel_init"), "how processes were started; ranks stand in their rows"),
-        **dict.fromkeys(("warmup iters", "iters", "warmup_iters", "iterations", "per_iter_timing", "per_iter_skip"), REPEATED),
-        **dict.fromkeys(("validation", "validate", "count"), "results are checked outside the timed part; errors are read"),
-        **dict.fromkeys(("start_time", "end_time", "env", "nccl_version", "version"), STAMP),
-        **dict.fromkeys(("bandwidth", "average_bus_bandwidth", "runningavgsamplespersec"), "a mean of the rows"),
-        **dict.fromkeys(("learning rate", "lm loss", "loss", "loss scale", "grad norm", "grad_norm", "params norm", "num zeros",
-                         "consumed samples", "consumed tokens", "number of nan iterations", "iteration", "epoch", "step",
-                         "actual seqlen", "moe loss", "curriculum seqlen"), TRAINED),
-        **dict.fromkeys(("tflops", "mfu", "throughput per gpu (tflop/s/gpu)", "samples per second", "approx flops per gpu",
-                         "tokens per gpu per second (tgs)"), "the step time in another unit, by a formula of the program"),
-        **dict.fromkeys(("memory", "memallocated", "maxmemallocated"), "the peak of a rank; --measured memory=... calibrates it"),
-        **dict.fromkeys(("info", "py"), STAMP),
-    },
-    "--cluster": {"name": ADDRESS},
-}
+COLLECTIVES = r"busbw|BusBW|\"bus_bw\"|# OSU |# Benchmarking |#bytes|\"sum_received\""
 # Clusters to try in this order; most keys change the time on a small network.
 CLUSTERS = [["--cluster", name, "--gpus", gpus]
             for name, gpus in (("dgx-a100-80g", "16"), ("hgx-h100-ndr", "64"), ("dgx-a100-80g", "8"), ("dgx-a100-80g", "2"),
@@ -85,7 +49,7 @@ CLUSTERS = [["--cluster", name, "--gpus", gpus]
 def kind_of(path, text):
     if text.lstrip().startswith("<") or re.match(r"\s*(\x1b\S*)?GPU0|SwitchName=|[^\n]*\n?- topology:", text):
         return "--topology"
-    if re.search(r"busbw|\"bus_bw\"|elapsed time per iteration|SamplesPerSec=|\btps: |iter time \(s\)", text):
+    if re.search(rf"{COLLECTIVES}|elapsed time per iteration|SamplesPerSec=|\btps: |iter time \(s\)", text):
         return "calibrate"
     if path.suffix == ".toml" and re.search(r"^\[nic\]", text, re.M):
         return "--cluster"
@@ -102,12 +66,15 @@ def mutated(value):
         yield not value
     elif isinstance(value, (int, float)):
         yield from (value * 2, value + 1, 1, value / 2 if isinstance(value, float) else value // 2)
+    elif value in ("true", "false"):
+        yield "false" if value == "true" else "true"
     elif isinstance(value, str):
-        yield from ("0", "1", "none", "true") if value == "auto" or not value else (value + "x", "none")
+        yield from ("0", "1", "none", "true") if value == "auto" or not value else (value + "x", "none", "localhost")
     elif isinstance(value, list):
         yield value[:-1] if value else [0]
         if value and isinstance(value[0], str):
             yield [value[0] + "x"]
+            yield [value[0].replace("all_reduce", "broadcast")]
     elif value is None:
         yield from (0, 1, 2, True)
 
@@ -121,6 +88,8 @@ def of_json(text):
             path = at + [key]
             if isinstance(node[key], dict) and node[key]:
                 yield from within(node[key], path)
+            if isinstance(node[key], list) and node[key] and isinstance(node[key][0], dict):
+                yield from within(node[key][0], path + [0])
             yield path
 
     for path in within(whole, []):
@@ -140,7 +109,7 @@ def of_json(text):
         change(lambda node: node.pop(path[-1]))
         for new in mutated(value):
             change(lambda node: node.__setitem__(path[-1], new))
-        yield ".".join(path), texts
+        yield ".".join(key for key in path if key != 0), texts
 
 
 def of_lines(text):
@@ -148,7 +117,7 @@ def of_lines(text):
     lines = text.splitlines()
     section, parents = "", []
     for at, line in enumerate(lines):
-        if header := re.match(r"\s*\[([\w.]+)\]", line):
+        if header := re.match(r"\s*\[\[?([\w.]+)\]", line):
             section = header[1] + "."
         found = re.match(r"(\s*)\"?([A-Za-z][\w-]*)\"?\s*[:=]\s*(.*?),?\s*$", line)
         if not found or line.lstrip().startswith("#"):
@@ -191,13 +160,13 @@ def of_attributes(text):
 
 
 def of_log(text):
-    """The same of a log: numbers behind names in the rows of a step, and in the head of nccl-tests."""
+    """The same of a log: numbers behind names in the rows of a step, and in the head of nccl-tests; columns of tables."""
     rows = [line for line in text.splitlines() if re.search(r"# +nThread|elapsed time per|SamplesPerSec=|\btps: |iter time", line)]
     name = r"(?<![\w/(])([A-Za-z][\w/() ]*?)(:? +|[:=] *)(\d[\d.,E+-]*)"
     for key in dict.fromkeys(found[0] for row in rows for found in re.findall(name, row)):
         number = rf"({re.escape(key)}(?:: *| +|= *))(\d[\d.,E+-]*)"
         change = lambda new: "\n".join(re.sub(number, new, line) if line in rows else line for line in text.splitlines())
-        yield key.strip(), [change(""), change(r"\g<1>3"), change(r"\g<1>16")]
+        yield key.strip(), [change(""), change(r"\g<1>3"), change(r"\g<1>16"), change(r"\g<1>0")]
 
 
 class File:
@@ -212,9 +181,9 @@ class File:
         self.copy.write_text(text)
         command = ["simulate", self.flag, str(self.copy)]
         if self.flag == "calibrate":
-            step = not re.search(r"busbw|\"bus_bw\"", self.text)
+            step = not re.search(COLLECTIVES, self.text)
             command = ["calibrate", "-o", "-", *(["--log"] if step else []), str(self.copy)]
-            more = ()
+            more = more if "inputs" in more else ()
         ran = subprocess.run([self.program, *command, *self.flags, *more], capture_output=True, text=True,
                              timeout=120, cwd=self.path.parent)
         return ran.returncode, ran.stdout, ran.stderr
@@ -274,7 +243,7 @@ class File:
 def ledger_of(text):
     entries = {}
     for line in text.splitlines():
-        if row := re.match(r"\s*\d*\s+(\S+)\s+(applied|costless|named)(?:\s|$)", line):
+        if row := re.match(r"\s*\d*\s+(\S.*?)\s+(applied|costless|named)(?:\s|$)", line):
             entries[row[1].replace("_", "-")] = row[2]
     return entries
 
@@ -296,15 +265,10 @@ def check(program, path):
         file = File(program, path, pathlib.Path(folder))
         if not file.starts():
             return False, {}
-        own = WITHOUT_COST.get(file.flag)
-        entries = ledger_of(file.run(file.text, "--explain", "inputs")[1]) if own is None else {}
+        entries = ledger_of(file.run(file.text, "--explain", "inputs")[1])
         before = file.answer(file.text)
         moves = {}
         for key, texts in file.keys():
-            if own is not None:
-                costless = key.split(".")[-1].lower() in own
-                moves[file.flag, key] = costless or any(file.answer(other) != before for other in texts)
-                continue
             name, treated = treatment(entries, key)
             # A row with a name shorter than the key belongs to a section: then the key itself is
             # the label.

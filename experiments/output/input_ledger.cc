@@ -12,7 +12,9 @@ namespace {
 
 constexpr const char* treatment_names[] = {"applied", "costless", "named"};
 
-std::string table_of(const InputLedger& ledger) {
+}  // namespace
+
+std::string ledger_table(const InputLedger& ledger) {
   const auto count = [&](Treatment treatment) {
     return std::ranges::count(ledger.entries, treatment, &LedgerEntry::treatment);
   };
@@ -26,15 +28,15 @@ std::string table_of(const InputLedger& ledger) {
   return out;
 }
 
-}  // namespace
-
 std::string explain_inputs(const WhatIf& asked, Catalog& catalog) {
   std::string out;
   for (const InputLedger& ledger : input_ledgers(asked, catalog))
-    out += (out.empty() ? "" : "\n") + table_of(ledger);
+    out += (out.empty() ? "" : "\n") + ledger_table(ledger);
   if (out.empty())
-    fail_input({"", 0, "--explain"}, "'inputs' tells the keys of files, and none is given",
-               "--megatron-args, --torchtitan or --config FILE, --model config.json");
+    fail_input(
+        {"", 0, "--explain"}, "'inputs' tells the keys of files, and none is given",
+        "a file for --megatron-args, --torchtitan, --config, --topology, --model, --cluster or "
+        "--device; logs: lambcast calibrate --explain inputs");
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "experiments/scenario/description_ledger.h"
 #include "experiments/scenario/invalid_value.h"
 #include "experiments/scenario/run_length.h"
 #include "experiments/scenario/words.h"
@@ -253,6 +254,10 @@ void add_topology(const std::string& path, const std::vector<std::string>& hosts
     for (const auto& [key, value] : stated->keys)
       if (what_if.emplace("cluster." + key, value).second)
         filled += fmt::format("{}{} = {}", filled.empty() ? "" : ", ", key, value);
+    const std::string unknown = unknown_topology_keys(catalog.texts()->config(path));
+    if (!unknown.empty())
+      findings.push_back({Severity::note, "unknown-key",
+                          fmt::format("{}: {}: unknown: not applied", path, unknown)});
     findings.push_back(
         {Severity::note, "topology-filled",
          fmt::format(
@@ -324,9 +329,17 @@ std::vector<InputLedger> input_ledgers(const WhatIf& asked, Catalog& catalog) {
   }
   WhatIf files = asked;
   name_file_of_checkpoint(files);
-  if (const std::string* path = Words(files).find("model"); path != nullptr && is_path(*path))
-    if (const std::string& text = catalog.texts()->model(*path); is_config_json(text))
-      add(*path, huggingface::key_ledger(text, *path));
+  if (const std::string* path = Words(files).find("model"); path != nullptr && is_path(*path)) {
+    const std::string& text = catalog.texts()->model(*path);
+    add(*path,
+        is_config_json(text) ? huggingface::key_ledger(text, *path) : description_ledger(text));
+  }
+  if (const std::string* path = words.find("topology"))
+    add(*path, topology_ledger(catalog.texts()->config(*path)));
+  if (const std::string* path = words.find("cluster"); path != nullptr && is_path(*path))
+    add(*path, description_ledger(catalog.texts()->cluster(*path)));
+  if (const std::string* path = words.find("device"); path != nullptr && is_path(*path))
+    add(*path, description_ledger(catalog.texts()->device(*path)));
   return ledgers;
 }
 

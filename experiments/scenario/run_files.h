@@ -30,8 +30,7 @@ struct InputLedger {
   std::vector<LedgerEntry> entries;
 };
 
-// Returns how each key of the input files was used: of an argument list or launch script, a
-// torchtitan job, a DeepSpeed file and a config.json.
+// Returns how each key of the input files was used.
 std::vector<InputLedger> input_ledgers(const WhatIf& asked, Catalog& catalog);
 
 }  // namespace lambcast

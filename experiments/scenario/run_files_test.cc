@@ -340,5 +340,29 @@ TEST_CASE("run files: the ledger lists the keys of a config.json, in a checkpoin
   CHECK(count(Treatment::named) == 1);
 }
 
+TEST_CASE("run files: the ledger lists the keys of descriptions and of topologies") {
+  const TemporaryFolder folder;
+  const std::string cluster = folder.file("c.toml", "name = \"c\"\n[node]\ngpus = 8 # eight\n");
+  const std::string topology = folder.file(
+      "t.xml", "<system version=\"1\">\n<net dev=\"0\" speed=\"100000\" hue=\"3\"/></system>\n");
+  Catalog catalog;
+  const auto ledgers = input_ledgers({{"topology", topology}, {"cluster", cluster}}, catalog);
+  REQUIRE(ledgers.size() == 2);
+  const auto rows = [](const InputLedger& ledger) {
+    std::vector<std::tuple<std::string, int, Treatment>> all;
+    for (const LedgerEntry& entry : ledger.entries)
+      all.emplace_back(entry.key, entry.line, entry.treatment);
+    return all;
+  };
+  using enum Treatment;
+  CHECK(rows(ledgers[0]) ==
+        std::vector<std::tuple<std::string, int, Treatment>>{{"version", 1, costless},
+                                                             {"dev", 2, costless},
+                                                             {"speed", 2, applied},
+                                                             {"hue", 2, named}});
+  CHECK(rows(ledgers[1]) == std::vector<std::tuple<std::string, int, Treatment>>{
+                                {"name", 1, costless}, {"node.gpus", 3, applied}});
+}
+
 }  // namespace
 }  // namespace lambcast

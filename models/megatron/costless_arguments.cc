@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "models/key_ledger.h"
+
 namespace lambcast::megatron {
 namespace {
 
@@ -325,25 +327,16 @@ constexpr std::string_view unmodelled =
     "use-transformer-engine-op-fuser v-head-dim variable-seq-lengths "
     "virtual-pipeline-model-parallel-size wgrad-deferral-limit";
 
-bool holds(std::string_view names, std::string_view name) {
-  for (std::size_t at = names.find(name); at != names.npos; at = names.find(name, at + 1)) {
-    const std::size_t end = at + name.size();
-    if ((at == 0 || names[at - 1] == ' ') && (end == names.size() || names[end] == ' '))
-      return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 std::span<const CostlessGroup> costless_groups() { return groups; }
 
 std::string_view costless_reason(std::string_view name) {
   const auto found = std::ranges::find_if(
-      groups, [&](const CostlessGroup& group) { return holds(group.names, name); });
+      groups, [&](const CostlessGroup& group) { return holds_name(group.names, name); });
   return found == std::end(groups) ? std::string_view() : found->reason;
 }
 
-bool is_unmodelled(std::string_view name) { return holds(unmodelled, name); }
+bool is_unmodelled(std::string_view name) { return holds_name(unmodelled, name); }
 
 }  // namespace lambcast::megatron

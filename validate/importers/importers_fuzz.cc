@@ -1,6 +1,8 @@
-// Parses logs of other tools, by the importer that recognises them and by every importer.
+// Parses logs of other tools, by the importer that recognises them and by every importer, and lists
+// their keys.
 #include "sim/base/fuzz_target.h"
 #include "validate/importers/importers.h"
+#include "validate/importers/log_ledger.h"
 
 FUZZ_TARGET(importers, text) {
   using namespace lambcast;
@@ -15,6 +17,7 @@ FUZZ_TARGET(importers, text) {
       }
     });
   };
+  log_ledger(text);
   feed(import_measurements, {});
   for (const Importer& importer : importers())
     feed(importer.read, {.operation = Operation::all_reduce, .ranks = 8, .nodes = {}});

@@ -25,6 +25,8 @@ inline constexpr const char* blocking_collectives =
 inline constexpr const char* captured_collectives =
     "collectives captured in a CUDA graph (-G): their latencies lack the launches of a training "
     "step; measure with -G 0";
+inline constexpr const char* first_collectives =
+    "times of the first calls (-w 0), in which connections are made; measure with -w 1 and more";
 std::string operations_in_groups(std::int64_t each);                      // for -m
 std::string communicators_at_once(std::size_t count, int ranks_of_each);  // for NCCL_TESTS_SPLIT
 

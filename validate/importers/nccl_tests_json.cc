@@ -78,6 +78,8 @@ void check_settings(const Json& json, const Devices& devices, const std::string&
     const Json graph = config.value("graph", Json());
     if (graph.is_number_integer() && graph.get<std::int64_t>() > 0)
       fail_input({file, 0, "config.graph"}, captured_collectives);
+    if (config.value("warmup_iters", Json()) == 0)
+      fail_input({file, 0, "config.warmup_iters"}, first_collectives);
     const Json each = config.value("aggregated_iterations", Json());
     if (each.is_number_integer() && each.get<std::int64_t>() > 1)
       fail_input({file, 0, "config.aggregated_iterations"},
@@ -155,6 +157,8 @@ std::vector<Measurement> import_nccl_tests_json(std::string_view text, std::stri
   for (std::size_t i = 0; i < results.size(); ++i)
     read_result(results[i], file, fmt::format("results[{}].", i), hints, tables);
   if (tables.empty()) fail_input({file, 0, "results"}, "has no rows above size 0");
+  if (const Json errors = json.value("errors", Json()); errors.is_array() && !errors.empty())
+    fail_input({file, 0, "errors"}, "the test reports errors");
   const Json bounds = json.value("out_of_bounds", Json());
   if (bounds.is_object() && bounds.value("okay", Json()) == "false")
     fail_input({file, 0, "out_of_bounds.okay"}, "the test reports wrong results");

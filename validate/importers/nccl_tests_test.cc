@@ -1,9 +1,11 @@
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <sstream>
 
 #include "validate/importers/fixtures.h"
 #include "validate/importers/gpu_of_log.h"
 #include "validate/importers/importers.h"
+#include "validate/importers/log_ledger.h"
 
 using namespace lambcast;
 using namespace lambcast::validate;
@@ -34,6 +36,7 @@ TEST_CASE("nccl-tests: settings with times that no training step has are refused
                       Catch::Contains(sentence));
   };
   text_refused("agg iters: 1 ", "agg iters: 16 ", "f:3: operations in groups of 16 (-m)");
+  text_refused("warmup iters: 1", "warmup iters: 0", "times of the first calls (-w 0)");
   text_refused("graph: 0", "graph: 20", "captured in a CUDA graph (-G)");
   text_refused("# Using devices", "# Blocking Enabled: wait\n# Using devices", "block (-z 1)");
   text_refused("Rank  1 Group  0", "Rank  1 Group  1", "2 communicators of");
@@ -41,6 +44,8 @@ TEST_CASE("nccl-tests: settings with times that no training step has are refused
     CHECK_THROWS_WITH(import_measurements(with(fixture("nccl_all_reduce.json"), from, to), "f"),
                       Catch::Contains(sentence));
   };
+  json_refused("\"warmup_iters\": 1", "\"warmup_iters\": 0", "(-w 0)");
+  json_refused("\"errors\": []", "\"errors\": [\"hang\"]", "the test reports errors");
   json_refused("\"aggregated_iterations\": 1", "\"aggregated_iterations\": 16", "(-m)");
   json_refused("\"blocking_collectives\": \"false\"", "\"blocking_collectives\": \"true\"",
                "block (-z 1)");
@@ -288,4 +293,47 @@ TEST_CASE("importers: a log of another GPU than the description's is recognised"
   CHECK(other_gpu(log, "h100") == "NVIDIA A100-SXM4-80GB");
   CHECK(other_gpu(log, "a100-80g").empty());
   CHECK(other_gpu(log, "").empty());
+}
+
+TEST_CASE("logs: each key of a fixture is applied, or without cost for a reason") {
+  for (const auto& entry : std::filesystem::directory_iterator(LAMBCAST_FIXTURES)) {
+    INFO(entry.path());
+    const auto ledger = log_ledger(fixture(entry.path().filename()));
+    CHECK(ledger.size() >= 2);
+    for (const LedgerEntry& key : ledger) {
+      INFO(key.key);
+      CHECK(key.treatment != Treatment::named);
+      CHECK((key.treatment == Treatment::applied) == key.reason.empty());
+      CHECK(key.line > 0);
+    }
+  }
+}
+
+TEST_CASE("logs: keys of training steps are found in each program's rows") {
+  const std::pair<const char*, std::vector<std::string>> rows[] = {
+      {" [2026-05-04 10:11:12] iteration       50/    1000 | elapsed time per iteration (ms): 3.1 "
+       "| "
+       "throughput per GPU (TFLOP/s/GPU): 4 | lm loss: 5.1E+00 | new field: 3 |",
+       {"iteration", "elapsed time per iteration (ms)", "throughput per GPU (TFLOP/s/GPU)",
+        "lm loss", "new field"}},
+      {"step: 20  loss:  5.1  memory: 60.11GiB(75.93%)  tps: 10,845  mfu: 47.14%",
+       {"step", "loss", "memory", "tps", "mfu"}},
+      {"steps: 10 loss: 5.1 iter time (s): 3.021 samples/sec: 21.1",
+       {"steps", "loss", "iter time (s)", "samples/sec"}},
+      {"{'train_runtime': 100.0, 'train_samples_per_second': 10.2}",
+       {"train_runtime", "train_samples_per_second"}}};
+  for (const auto& [row, keys] : rows) {
+    std::vector<std::string> found;
+    for (const LedgerEntry& entry : log_ledger(row)) {
+      found.push_back(entry.key);
+      CHECK((entry.treatment == Treatment::named) == (entry.key == "new field"));
+    }
+    CHECK(found == keys);
+  }
+}
+
+TEST_CASE("iperf3: a rate limited by the sender is refused") {
+  CHECK_THROWS_WITH(import_measurements(
+                        with(fixture("iperf3_single.json"), "\"tos\": 0", "\"fqrate\": 1e9"), "f"),
+                    Catch::Contains("--fq-rate"));
 }

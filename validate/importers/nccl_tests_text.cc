@@ -217,6 +217,9 @@ class NcclTestsReader {
     const auto graph = std::find(words.begin(), words.end(), "graph:");
     if (words.end() - graph > 1 && as_integer(*(graph + 1)).value_or(0) > 0)
       fail(line, captured_collectives);
+    const auto warm_up = std::find(words.begin(), words.end(), "warmup");
+    if (words.end() - warm_up > 2 && as_integer(*(warm_up + 2)).value_or(1) == 0)
+      fail(line, first_collectives);
     const auto at = std::find(words.begin(), words.end(), "agg");
     if (words.end() - at < 3) return;
     if (const auto each = as_integer(*(at + 2)); each && *each > 1)
