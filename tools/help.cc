@@ -5,6 +5,7 @@
 #include "experiments/reference/reference.h"
 #include "sim/base/error.h"
 #include "tools/commands.h"
+#include "tools/input_keys.h"
 #include "tools/manual.h"
 #include "tools/short_help.h"
 #include "tools/terminal.h"
@@ -18,6 +19,7 @@ struct Generated {
   std::string (*write)(const CLI::App&);
 };
 constexpr Generated generated[] = {{"reference", [](const CLI::App&) { return reference_page(); }},
+                                   {"inputs", [](const CLI::App&) { return input_keys_summary(); }},
                                    {"json", json_reference},
                                    {"man", manual_page},
                                    {"bash", bash_completion},
@@ -56,13 +58,15 @@ int print_help(CLI::App& app, const std::string& topic) {
 Command add_help(CLI::App& app) {
   auto topic = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand(
-      "help", "a command, or a reference: keys, descriptions, columns, fields, findings, metrics");
+      "help",
+      "a command, or a reference: keys, descriptions, columns, fields, findings, metrics, inputs");
   command->add_option(
       "TOPIC", *topic,
       "default: a list of the commands; or a command; keys (of what-ifs and sweep files), "
       "descriptions (of "
       "clusters, devices, models), "
-      "columns (CSV), fields (JSON), findings, metrics; reference (all of them, as Markdown); json "
+      "columns (CSV), fields (JSON), findings, metrics; inputs (keys of the files that are read, "
+      "by their effect); reference (all of them, as Markdown); json "
       "(all of them and all flags, for programs); man, bash, zsh (manual page, completions)");
   command->footer(R"(Examples
   lambcast help keys

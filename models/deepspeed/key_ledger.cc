@@ -124,6 +124,8 @@ class Ledger {
 
 }  // namespace
 
+std::string_view silent_reason() { return reason_of(Bearing::silent); }
+
 std::vector<LedgerEntry> key_ledger(std::string_view text, const std::string& file) {
   const DeepSpeedConfig config = parse_config(text, file);
   std::vector<LedgerEntry> entries;

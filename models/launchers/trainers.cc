@@ -145,6 +145,10 @@ void find_second_model(KeyReader& keys, std::string_view key, std::string_view s
 
 }  // namespace
 
+std::vector<CostlessKeys> costless_trainer_keys() {
+  return {trainer_keys, update_keys, sample_keys, unused_keys, model_keys, adapter_keys};
+}
+
 void read_llama_factory(KeyReader& keys, LauncherFile& result) {
   find_second_model(keys, "stage", keys.word("stage"));
   read_engine(keys, result);

@@ -337,6 +337,8 @@ std::string_view costless_reason(std::string_view name) {
   return found == std::end(groups) ? std::string_view() : found->reason;
 }
 
+std::string_view unmodelled_names() { return unmodelled; }
+
 bool is_unmodelled(std::string_view name) { return holds_name(unmodelled, name); }
 
 }  // namespace lambcast::megatron

@@ -17,6 +17,9 @@ std::span<const CostlessGroup> costless_groups();
 // Returns why an argument does not affect a step's cost; empty for other arguments.
 std::string_view costless_reason(std::string_view name);
 
+// Returns the names of arguments that affect the cost of some run and are not applied.
+std::string_view unmodelled_names();
+
 // Returns whether an argument affects the cost but is not applied.
 bool is_unmodelled(std::string_view name);
 
