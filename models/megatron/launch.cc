@@ -18,30 +18,38 @@ bool is_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
 }
 
-// Returns the value of an option in `text`, for example 48 in "--nodes=48".
-std::string option_value(std::string_view text, std::string_view name) {
-  const std::size_t begin = text.find(name);
-  if (begin == text.npos) return {};
-  text.remove_prefix(begin + name.size());
-  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  return std::string(text.substr(0, digits));
+// Returns the number that an option has in a row: 48 in "--nodes=48" and in "-N48", 8 in
+// "--gres=gpu:a100:8"; empty for other values.
+std::string option_value(std::string_view row, std::string_view name) {
+  const std::size_t begin = row.find(" " + std::string(name));
+  if (begin == row.npos) return {};
+  std::string_view rest = row.substr(begin + 1 + name.size());
+  const bool joined = name.size() == 2 && !rest.empty() && is_number(rest.substr(0, 1));
+  if (!joined && rest.find_first_of("= :") != 0) return {};
+  rest.remove_prefix(std::min(rest.find_first_not_of("= "), rest.size()));
+  const std::string_view word = rest.substr(0, rest.find_first_of(" \t\r"));
+  const std::string_view number = word.substr(word.rfind(':') + 1);
+  return is_number(number) ? std::string(number) : "";
 }
 
-// Returns the variables that Slurm sets from #SBATCH lines.
+// Returns the variables that Slurm sets from #SBATCH lines and from the options of sbatch.
 Variables slurm_variables(std::string_view text) {
   constexpr std::pair<std::string_view, const char*> options[] = {
-      {"--nodes=", "SLURM_NNODES"},
-      {"--nodes ", "SLURM_NNODES"},
-      {"-N ", "SLURM_NNODES"},
-      {"--gres=gpu:", "SLURM_GPUS_ON_NODE"},
-      {"--gpus-per-node=", "SLURM_GPUS_ON_NODE"},
-      {"--ntasks-per-node=", "SLURM_NTASKS_PER_NODE"}};
+      {"--nodes", "SLURM_NNODES"},
+      {"-N", "SLURM_NNODES"},
+      {"--ntasks", "SLURM_NTASKS"},
+      {"-n", "SLURM_NTASKS"},
+      {"--gres=gpu", "SLURM_GPUS_ON_NODE"},
+      {"--gpus-per-node", "SLURM_GPUS_ON_NODE"},
+      {"--ntasks-per-node", "SLURM_NTASKS_PER_NODE"}};
   Variables values;
-  for (std::size_t at = text.find("#SBATCH"); at != text.npos; at = text.find("#SBATCH", at + 1)) {
-    const std::string_view row = text.substr(at, text.find('\n', at) - at);
-    for (const auto& [option, name] : options)
-      if (const std::string value = option_value(row, option); !value.empty()) values[name] = value;
-  }
+  for (const std::string_view start : {"#SBATCH ", "sbatch "})
+    for (std::size_t at = text.find(start); at != text.npos; at = text.find(start, at + 1)) {
+      const std::string_view row = text.substr(at, text.find_first_of("\"'\n", at) - at);
+      for (const auto& [option, name] : options)
+        if (std::string value = option_value(row, option); !value.empty())
+          values[name] = std::move(value);
+    }
   if (values.contains("SLURM_NNODES")) values["SLURM_JOB_NUM_NODES"] = values["SLURM_NNODES"];
   return values;
 }
@@ -153,9 +161,9 @@ std::string times(const std::string& a, const std::string& b) {
   return std::to_string(std::stoll(a) * std::stoll(b));
 }
 
-// Returns the GPUs of the launch as arguments of torchrun; empty if the launcher does not state
-// them.
-std::vector<ShellWord> world_of(const Launch& launch, std::size_t program) {
+// Returns the GPUs of the launch as arguments of torchrun; empty if neither the launcher nor the
+// variables of Slurm's job state them.
+std::vector<ShellWord> world_of(const Launch& launch, std::size_t program, const Variables& job) {
   const auto number = [&](const std::vector<std::string_view>& names) {
     return launcher_number(launch.words, program, names);
   };
@@ -172,8 +180,16 @@ std::vector<ShellWord> world_of(const Launch& launch, std::size_t program) {
     const std::string each = number({"-a", "--tasks_per_rs"});
     total = times(number({"-n", "--nrs"}), each.empty() ? "1" : each);
   }
-  if (ranks.empty() && total.empty() && says("srun"))
-    total = times(number({"--nodes", "-N"}), number({"--ntasks-per-node", "--tasks-per-node"}));
+  if (ranks.empty() && total.empty() && says("srun")) {
+    const auto or_of_job = [&](std::string own, const char* name) {
+      const auto of_job = job.find(name);
+      return own.empty() && of_job != job.end() ? of_job->second : own;
+    };
+    const std::string each = number({"--ntasks-per-node", "--tasks-per-node"});
+    total = times(or_of_job(number({"--nodes", "-N"}), "SLURM_NNODES"),
+                  or_of_job(each, "SLURM_NTASKS_PER_NODE"));
+    if (each.empty()) total = or_of_job(total, "SLURM_NTASKS");
+  }
   if (nodes.empty() && !ranks.empty()) nodes = number({"--nodes", "-N"});
   // torchrun's default is one node.
   if (nodes.empty() && !ranks.empty() && !says("nnodes") && !says("srun") &&
@@ -191,11 +207,12 @@ std::vector<ShellWord> world_of(const Launch& launch, std::size_t program) {
   return words;
 }
 
-std::vector<ShellWord> arguments_of(std::string_view text, const Launch& launch) {
+std::vector<ShellWord> arguments_of(std::string_view text, const Launch& launch,
+                                    const Variables& job) {
   std::size_t program = program_of(launch.words);
   std::vector<ShellWord> words;
   const bool named = program < launch.words.size();
-  if (named) words = world_of(launch, program);
+  if (named) words = world_of(launch, program, job);
   // Arguments of the model are read too if they stand in front of the program.
   const auto model = std::ranges::find_if(launch.words, names_model);
   const bool before = model - launch.words.begin() < static_cast<std::ptrdiff_t>(program);
@@ -325,7 +342,7 @@ LaunchArguments launch_arguments(std::string_view text, const std::string& file,
   }
   const std::size_t program = program_of(launch->words);
   const bool named = program < launch->words.size();
-  return {arguments_of(text, *launch), named ? launch->words[program].text : "",
+  return {arguments_of(text, *launch, values), named ? launch->words[program].text : "",
           std::move(script.files), std::move(script.reasons)};
 }
 

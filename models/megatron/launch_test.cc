@@ -54,7 +54,7 @@ TEST_CASE("launches: no launcher loses the arguments of its program") {
       "torchrun --nproc_per_node 8 --nnodes 4 -m megatron.pretrain_gpt ${MODEL_ARGS[@]} $LAYOUT",
       "for host in a b c d; do ssh $host \"cd /w; torchrun --nproc_per_node 8 --nnodes 4 " + plain +
           "\" & done",
-      "sbatch --nodes=4 --wrap \"srun -n 32 python " + plain + "\"",
+      "sbatch --nodes=4 --wrap \"srun --ntasks-per-node=8 python " + plain + "\"",
       "srun -N 4 bash <<EOF\ntorchrun --nproc_per_node 8 --nnodes 4 " + plain + "\nEOF",
       "read -r -d '' MORE <<EOF\n${LAYOUT}\nEOF\n"
       "torchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py ${MODEL_ARGS[@]} $MORE",
@@ -68,6 +68,23 @@ TEST_CASE("launches: no launcher loses the arguments of its program") {
     CHECK(read.at("global_batch") == "256");
     CHECK(read.at("gpus") == "32");
   }
+}
+
+TEST_CASE("launches: srun starts the tasks of the job that #SBATCH lines ask for") {
+  const std::string srun = "srun python -u pretrain_gpt.py ${MODEL_ARGS[@]} $LAYOUT";
+  for (const char* lines :
+       {"#SBATCH --nodes=4\n#SBATCH --ntasks-per-node=8\n", "#SBATCH -N4 --ntasks-per-node 8\n",
+        "#SBATCH --ntasks=32 --gpus-per-task=1\n", "#SBATCH -n 32\n"}) {
+    INFO(lines);
+    CHECK(keys(script(lines + srun)).at("gpus") == "32");
+  }
+  CHECK(keys(script("#SBATCH -N 4\n#SBATCH --ntasks-per-node=4\n"
+                    "srun --ntasks-per-node=8 python pretrain_gpt.py ${MODEL_ARGS[@]} $LAYOUT"))
+            .at("gpus") == "32");
+  CHECK(keys(script("#SBATCH --nodes=4 --gres=gpu:a100:8\ntorchrun --nproc_per_node "
+                    "$SLURM_GPUS_ON_NODE --nnodes $SLURM_NNODES pretrain_gpt.py "
+                    "${MODEL_ARGS[@]} $LAYOUT"))
+            .at("gpus") == "32");
 }
 
 TEST_CASE("launches: arguments that another command prints are refused by its name") {
