@@ -1,24 +1,23 @@
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <thread>
 
+#include "experiments/advise/advice_output.h"
 #include "sim/base/error.h"
 #include "sim/base/file.h"
 #include "sim/base/output_file.h"
 #include "sim/base/printable.h"
 #include "sim/base/units.h"
+#include "tools/child_process.h"
 #include "tools/commands.h"
+#include "tools/stop_signal.h"
 #include "tools/terminal.h"
+#include "tools/what_if_flags.h"
 #include "topologies/cluster.h"
 #include "topologies/foreign_description.h"
 #include "validate/calibrate/calibrate.h"
@@ -27,8 +26,6 @@
 #include "validate/measure/survey.h"
 #include "validate/survey/gpu_spread.h"
 #include "validate/survey/survey_tables.h"
-
-extern char** environ;
 
 namespace lambcast {
 namespace {
@@ -39,6 +36,7 @@ struct SurveyFlags {
   std::string folder, cluster, operations = "all_reduce,all_gather,reduce_scatter,all_to_all";
   std::string min_bytes = "1K", max_bytes = "16M", factor = "4", seconds_per_size = "0.2";
   double budget_s = 600;
+  std::vector<std::string> question;  // flags of lambcast advise
   bool profile = false, force = false;
 };
 
@@ -46,35 +44,6 @@ fs::path next_to_this_program(const char* name) {
   std::error_code error;
   return fs::read_symlink("/proc/self/exe", error).parent_path() / name;
 }
-
-class ChildProcess {
- public:
-  explicit ChildProcess(std::vector<std::string> words) {
-    std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    const int status =
-        posix_spawn(&id_, words.front().c_str(), nullptr, nullptr, arguments.data(), environ);
-    if (status != 0)
-      throw Error(Exit::missing, fmt::format("{}: {}", words.front(), std::strerror(status)));
-  }
-
-  bool is_over() {
-    if (!over_) over_ = waitpid(id_, &status_, WNOHANG) != 0;
-    return over_;
-  }
-
-  // Waits for the process to end; returns the exit code.
-  int code() {
-    while (!over_) over_ = waitpid(id_, &status_, 0) == id_ || errno != EINTR;
-    return WIFEXITED(status_) ? WEXITSTATUS(status_) : static_cast<int>(Exit::failure);
-  }
-
- private:
-  pid_t id_ = 0;
-  int status_ = 0;
-  bool over_ = false;
-};
 
 // Returns the command of lambcast-measure, which runs as a separate process: MPI stays out of the
 // program that fits.
@@ -132,76 +101,161 @@ void profile_own_gpu(const SurveyFlags& flags, const validate::MpiLaunch& launch
       .code();
 }
 
-void check_flags(const SurveyFlags& flags) {
-  std::error_code ignored;
-  if (fs::exists(fs::path(flags.folder) / "plan.csv", ignored) && !flags.force)
-    fail_input({"", 0, "-o"}, fmt::format("{} holds a survey", printable(flags.folder)),
-               "another folder, or --force");
-  load_cluster(flags.cluster, {});
-}
-
-// Saves the forecast when the plan is known, before a table is read.
-void keep_forecast(const SurveyFlags& flags, ChildProcess& measuring) {
-  const fs::path plan = fs::path(flags.folder) / "plan.csv";
-  while (!fs::exists(plan) && !measuring.is_over())
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  if (!fs::exists(plan)) return;
-  write_output((fs::path(flags.folder) / "forecast.csv").string(), "-o",
-               survey_forecast_csv(flags.cluster, planned_tables(plan)));
-}
-
-// Prints the result of the profiles of --profile, or why there is none.
-std::optional<GpuSpread> surveyed_spread(const SurveyFlags& flags) {
-  if (!flags.profile) return std::nullopt;
-  const fs::path folder = fs::path(flags.folder) / "gpus";
-  std::string said = fmt::format("{} holds fewer than two profiles", printable(folder.string()));
+// Returns the question of the words behind "--", which are flags of lambcast advise.
+WhatIf question_of(const SurveyFlags& flags) {
+  WhatIf what_if;
+  CLI::App app("the flags behind --", "survey");
+  add_what_if_flags(app, what_if);
+  std::vector<std::string> words(flags.question.rbegin(), flags.question.rend());
   try {
-    if (const auto spread = gpu_spread_of(folder)) {
-      print_text(gpu_spread_sentence(*spread) + "\n\n");
-      return spread;
-    }
-  } catch (const Error& error) {
-    said = error.what();
+    app.parse(words);
+  } catch (const CLI::ParseError& error) {
+    fail_input({"", 0, "--"}, error.what(), "flags of lambcast advise");
   }
-  print_text(fmt::format("The spread of GPUs is not known: {}.\n\n", said));
-  return std::nullopt;
+  if (what_if.contains("cluster"))
+    fail_input({"", 0, "--cluster"}, "stands behind --, and the survey measures the cluster",
+               "--cluster before --");
+  return what_if;
 }
 
-int fit(const SurveyFlags& flags) {
-  const std::vector<validate::Measurement> tables = surveyed_tables(flags.folder);
-  if (tables.empty())
-    throw Error(Exit::failure, fmt::format("no table was finished within {:g} s; try a larger "
-                                           "--budget",
-                                           flags.budget_s));
-  const std::string base = cluster_description(flags.cluster);
-  const std::string base_name = is_path(flags.cluster) ? flags.cluster : flags.cluster + ".toml";
-  const validate::FitSummary summary =
-      validate::calibrate(base, base_name, tables, Backend::mpi_host);
-  const std::string after = (fs::path(flags.folder) / "cluster.toml").string();
-  std::string description = validate::calibrated_cluster(base, base_name, "surveyed", summary,
-                                                         printable(validate::sources_of(tables)));
-  const std::optional<GpuSpread> spread = surveyed_spread(flags);
-  if (spread)
-    description = validate::cluster_with_gpu_spread(description, after, as_measured(*spread));
-  write_output(after, "-o", description);
-  print_text(
-      fmt::format("{}\nMedian error of the forecast, before by {}, after by {}:\n{}\n"
-                  "Forecast with:\n  {}\n",
-                  validate::brief_report(summary), flags.cluster, after,
-                  survey_comparison(flags.cluster, after, tables),
-                  validate::forecast_command(after, tables, Backend::mpi_host)));
-  return 0;
-}
+// A survey of the first process: what it has written so far, and the question that it may answer.
+class Survey {
+ public:
+  explicit Survey(const SurveyFlags& flags)
+      : flags_(flags),
+        base_(cluster_description(flags.cluster)),
+        base_name_(is_path(flags.cluster) ? flags.cluster : flags.cluster + ".toml") {
+    std::error_code ignored;
+    if (fs::exists(file("plan.csv"), ignored) && !flags.force)
+      fail_input({"", 0, "-o"}, fmt::format("{} holds a survey", printable(flags.folder)),
+                 "another folder, or --force");
+    load_cluster(flags.cluster, {});
+    question_ = question_of(flags);
+    if (!question_.empty()) verdict_before_ = advice_on(flags.cluster);
+  }
+
+  // Called when the measuring program has written `done`: the plan or a table. Returns whether
+  // there is more to measure.
+  bool goes_on(const std::string& done) {
+    if (done == "plan") return keep_forecast(), true;
+    try {
+      fit();
+      print_text(fmt::format("{}{}\n", done, verdict_));
+    } catch (const Error& error) {  // later tables may make a fit possible
+      print_text(fmt::format("{}: not fitted: {}\n", done, error.what()));
+    }
+    return stop_signal() == 0 && !decided_;
+  }
+
+  // Fits to all rows, also those of a table that was not finished, and prints the result.
+  void finish() {
+    const validate::FitSummary summary = fit();
+    const SurveyRows rows = hold_out_sizes(tables_);
+    const bool held = !rows.held_out.empty();
+    const SurveyComparison compared =
+        survey_comparison(flags_.cluster, file("cluster.toml"), held ? rows.held_out : rows.fitted);
+    write_output(file("held_out.csv"), "-o", compared.csv);
+    print_text(fmt::format(
+        "{}{}\nMedian error of the forecast on {}, before by {}, after by {}:\n{}"
+        "all: {:.1f}% before, {:.1f}% after\n\n{}Forecast with:\n  {}\n",
+        spread_text_, validate::brief_report(summary),
+        held ? "sizes that were held out" : "the fitted sizes, too few to hold any out",
+        flags_.cluster, file("cluster.toml"), compared.table, 100 * compared.median_before,
+        100 * compared.median_after, verdict_.empty() ? "" : "Verdict" + verdict_ + "\n\n",
+        validate::forecast_command(file("cluster.toml"), tables_, Backend::mpi_host)));
+  }
+
+ private:
+  std::string file(const char* name) const { return (fs::path(flags_.folder) / name).string(); }
+
+  std::string advice_on(const std::string& cluster) {
+    Catalog catalog;
+    WhatIf asked = question_;
+    asked["cluster"] = cluster;
+    const Advice advice = advise(asked, catalog);
+    const Answer& answer = advice.answer;
+    const RatioInterval& merit = answer.merit();
+    decided_ = merit.low > 1 || merit.high < 1 || answer.verdict() == Verdict::does_not_fit;
+    verdict_ = fmt::format(": {}, {}", words_of(answer.verdict()),
+                           to_text(Speedup{merit.value, merit.low, merit.high}));
+    return advice_json(advice);
+  }
+
+  void keep_forecast() {
+    write_output(file("forecast.csv"), "-o",
+                 survey_forecast_csv(flags_.cluster, planned_tables(file("plan.csv"))));
+    if (!question_.empty()) write_output(file("verdict-before.json"), "-o", verdict_before_);
+  }
+
+  // Writes the description fitted to the rows measured so far, and the verdict with it.
+  validate::FitSummary fit() {
+    tables_ = surveyed_tables(flags_.folder);
+    if (tables_.empty())
+      throw Error(Exit::failure,
+                  fmt::format("no table was finished within {:g} s; try: a larger --budget",
+                              flags_.budget_s));
+    const std::vector<validate::Measurement> fitted = hold_out_sizes(tables_).fitted;
+    const validate::FitSummary summary =
+        validate::calibrate(base_, base_name_, fitted, Backend::mpi_host);
+    const std::string after = file("cluster.toml");
+    std::string description = validate::calibrated_cluster(base_, base_name_, "surveyed", summary,
+                                                           printable(validate::sources_of(fitted)));
+    if (const std::optional<GpuSpread> spread = spread_of_gpus())
+      description = validate::cluster_with_gpu_spread(description, after, as_measured(*spread));
+    write_output(after, "-o", description);
+    if (!question_.empty()) write_output(file("verdict.json"), "-o", advice_on(after));
+    return summary;
+  }
+
+  // Returns the spread that the profiles of --profile show, and keeps a sentence about it.
+  std::optional<GpuSpread> spread_of_gpus() {
+    if (!flags_.profile) return std::nullopt;
+    const std::string folder = file("gpus");
+    std::string reason = fmt::format("{} holds fewer than two profiles", printable(folder));
+    try {
+      if (const auto spread = gpu_spread_of(folder)) {
+        spread_text_ = gpu_spread_sentence(*spread) + "\n\n";
+        return spread;
+      }
+    } catch (const Error& error) {
+      reason = error.what();
+    }
+    spread_text_ = fmt::format("The spread of GPUs is not known: {}.\n\n", reason);
+    return std::nullopt;
+  }
+
+  const SurveyFlags& flags_;
+  std::string base_, base_name_;
+  WhatIf question_;
+  std::string verdict_before_;  // JSON of the advice on the description that the survey began with
+  std::vector<validate::Measurement> tables_;
+  std::string verdict_, spread_text_;
+  bool decided_ = false;  // whether the interval of the speed-up lies on one side of 1
+};
 
 int survey_command(const SurveyFlags& flags) {
   const validate::MpiLaunch launch = validate::mpi_launch_of(validate::process_environment());
-  const bool first = launch.rank == 0;
-  if (first) check_flags(flags);
+  std::optional<Survey> survey;
+  if (launch.rank == 0) survey.emplace(flags);
   if (flags.profile) profile_own_gpu(flags, launch);
-  ChildProcess measurement(measuring(flags));
-  if (first) keep_forecast(flags, measurement);
+  if (!survey) return ChildProcess(measuring(flags)).code();
+  catch_stop_signals();
+  ChildProcess measurement(measuring(flags), ChildStreams::piped);
+  bool planned = false;
+  while (const auto done = measurement.line()) {
+    planned = true;
+    measurement.answer(survey->goes_on(*done) ? "go" : "stop");
+  }
   const int code = measurement.code();
-  return first && code == 0 ? fit(flags) : code;
+  if (!planned) return code;
+  survey->finish();
+  if (stop_signal() != 0) return 128 + stop_signal();
+  if (code != 0)
+    complain(
+        fmt::format("the measurement ended with exit code {}: the description is fitted to "
+                    "the rows that were finished",
+                    code));
+  return code;
 }
 
 // Reads "10min" as 600; a plain number is in seconds.
@@ -261,14 +315,22 @@ Command add_survey(CLI::App& app) {
   command->add_flag("--profile", flags->profile,
                     "each rank profiles a GPU first, into DIR/gpus: how far equal GPUs differ");
   command->add_flag("--force", flags->force, "write into a folder that holds a survey");
+  command
+      ->add_option("QUESTION", flags->question,
+                   "behind --: flags of lambcast advise; the survey ends once its verdict is "
+                   "certain (default: none)")
+      ->type_name("...");
   command->footer(
       "Start it with a launcher, one process for each rank that a node should have:\n"
       "  mpirun -n 8 --map-by node lambcast survey --cluster commodity-10gbe -o mine/\n"
       "  srun -N 8 --ntasks-per-node 1 lambcast survey --cluster commodity-10gbe -o mine/\n"
+      "  mpirun -n 8 lambcast survey --cluster commodity-10gbe -o mine/ -- --model bert-large \\\n"
+      "    --gpus 64 --optimizer onebit_lamb --global-batch 4096 --micro-batch 16 \\\n"
+      "    --steps 5993 --freeze-step 1000\n"
       "With --profile, start a process for each GPU, and -o in a folder that all\n"
       "nodes share. It runs over MPI on hosts; for NCCL on GPUs start lambcast\n"
-      "measure. Tables of a survey that was stopped are fitted by\n"
-      "  lambcast calibrate mine/tables/*.csv --cluster commodity-10gbe -o mine.toml");
+      "measure. cluster.toml is fitted anew after each table, so a survey that is\n"
+      "stopped, or loses a rank, leaves the description of what was finished.");
   return [flags] { return survey_command(*flags); };
 }
 

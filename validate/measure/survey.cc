@@ -4,6 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <istream>
+#include <map>
 
 namespace lambcast::validate {
 namespace {
@@ -29,13 +34,71 @@ std::vector<Operation> parse_operations(const std::string& text) {
   return operations;
 }
 
+namespace fs = std::filesystem;
+
+struct Nodes {
+  int count = 0;
+  bool several_ranks = false;
+  std::vector<int> of_rank;  // node of each rank, numbered by first appearance
+};
+
+Nodes nodes_of(const std::vector<RankPlace>& places) {
+  std::map<std::string, int> known;
+  Nodes nodes;
+  for (const RankPlace& place : places) {
+    const auto [node, is_new] = known.try_emplace(place.host, nodes.count);
+    if (is_new) ++nodes.count;
+    nodes.several_ranks = nodes.several_ranks || !is_new;
+    nodes.of_rank.push_back(node->second);
+  }
+  return nodes;
+}
+
+struct PlannedTable {
+  Operation operation;
+  int nodes, ranks;
+  std::vector<bool> takes_part;  // for each rank of the launch
+
+  std::string file() const { return survey_table_name(operation, nodes); }
+};
+
+std::vector<PlannedTable> planned_tables(const SurveyOptions& survey, const Nodes& nodes) {
+  std::vector<PlannedTable> tables;
+  for (const int count : surveyed_node_counts(nodes.count, nodes.several_ranks)) {
+    std::vector<bool> takes_part;
+    for (const int node : nodes.of_rank) takes_part.push_back(node < count);
+    const auto ranks = static_cast<int>(std::ranges::count(takes_part, true));
+    if (ranks < 2) continue;
+    for (const Operation operation : survey.operations)
+      tables.push_back({operation, count, ranks, takes_part});
+  }
+  return tables;
+}
+
+// Writes a row for each table and size. A rename makes the complete file appear at once.
+void write_plan(const SurveyOptions& survey, const MeasureOptions& options,
+                const std::vector<PlannedTable>& tables, const SurveyedRanks& ranks) {
+  fs::create_directories(fs::path(survey.folder) / "tables");
+  const fs::path plan = fs::path(survey.folder) / "plan.csv", begun = plan.string() + ".tmp";
+  {
+    std::ofstream file(begun);
+    file << "table,operation,nodes,ranks,size_bytes\n";
+    for (const PlannedTable& table : tables)
+      for (const std::uint64_t size :
+           sizes_to_run(options, ranks.block_bytes(table.operation, table.ranks)))
+        file << fmt::format("{},{},{},{},{}\n", table.file(), name_of(table.operation), table.nodes,
+                            table.ranks, size);
+    if (!file.flush()) throw Error(Exit::failure, plan.string() + ": cannot be written");
+  }
+  fs::rename(begun, plan);
+}
+
 }  // namespace
 
 std::vector<int> surveyed_node_counts(int nodes, bool several_ranks_a_node) {
-  std::vector<int> counts;
-  if (nodes == 1 || several_ranks_a_node) counts.push_back(1);
+  std::vector<int> counts{nodes};
+  if (nodes > 1 && several_ranks_a_node) counts.push_back(1);
   for (int count = 2; count < nodes; count *= 2) counts.push_back(count);
-  if (nodes > 1) counts.push_back(nodes);
   return counts;
 }
 
@@ -56,6 +119,40 @@ std::optional<SurveyOptions> take_survey_flags(std::vector<std::string>& flags) 
       fail_input({"", 0, "--budget"}, fmt::format("'{}' is no number of seconds", *budget));
   }
   return survey;
+}
+
+int run_survey(const SurveyOptions& survey, const MeasureOptions& options, SurveyedRanks& ranks,
+               std::istream& answers, std::ostream& news) {
+  const auto begun = std::chrono::steady_clock::now();
+  const std::vector<PlannedTable> tables = planned_tables(survey, nodes_of(ranks.places()));
+  if (tables.empty())
+    throw Error(Exit::usage,
+                "survey: one rank measures no collective; start it with mpirun or srun");
+  // Tells the first process's reader that `what` is done; returns whether all ranks go on.
+  const auto goes_on = [&](const std::string& what) {
+    std::string answer;
+    if (ranks.first()) {
+      news << what << std::endl;
+      std::getline(answers, answer);
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
+      if (took.count() >= survey.budget_s) answer = "stop";
+    }
+    return ranks.value_of_first(answer == "go");
+  };
+  if (ranks.first()) write_plan(survey, options, tables, ranks);
+  int code = 0;
+  std::string done = "plan";
+  for (const PlannedTable& table : tables) {
+    if (!goes_on(done)) return code;
+    MeasureOptions of_table = options;
+    of_table.operation = table.operation;
+    std::ofstream file;
+    if (ranks.first()) file.open(fs::path(survey.folder) / "tables" / table.file());
+    code |= ranks.measure(of_table, table.takes_part, file);
+    done = table.file();
+  }
+  goes_on(done);
+  return code;
 }
 
 }  // namespace lambcast::validate

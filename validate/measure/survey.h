@@ -1,19 +1,23 @@
-// Measures many tables of collectives in one launch: each operation over 1, 2, 4, ... nodes. So one
-// mpirun or srun describes a cluster, instead of one for each table.
+// Measures many tables of collectives in one launch: each operation over all nodes, then over 1, 2,
+// 4, ... of them. So one mpirun or srun describes a cluster, instead of one for each table.
 //
 // The first process writes FOLDER/plan.csv before any timing, with a row for each table and size.
 // Then it writes each table to FOLDER/tables/OPERATION-nNODES.csv, as `lambcast measure --format
 // csv` prints it, row after row, so a survey that ends early keeps its finished rows. No table is
 // begun after `budget_s` seconds.
 //
-// Left out: NCCL over fewer nodes than the launch has, and types other than fp32.
+// The first process also writes a line to its standard output when the plan is written ("plan") and
+// after each table (its file name), and waits for a line on its standard input. Any answer but "go"
+// ends the survey, and so does the end of the input. Meanwhile no rank measures.
 #pragma once
 
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "validate/measure/options.h"
+#include "validate/measure/rank_place.h"
 
 namespace lambcast::validate {
 
@@ -23,8 +27,24 @@ struct SurveyOptions {
   double budget_s = 600;
 };
 
-// Returns the node counts of a survey over `nodes` nodes: powers of two below it, and itself. One
-// node counts if it holds several ranks.
+// The ranks of a launch, as a backend connects them. All processes make the same calls.
+class SurveyedRanks {
+ public:
+  virtual ~SurveyedRanks() = default;
+  virtual const std::vector<RankPlace>& places() const = 0;  // one per rank of the launch
+  virtual bool first() const = 0;                            // whether rank 0 is in this process
+  // Returns, on every process, the value that the first process passed.
+  virtual bool value_of_first(bool mine) = 0;
+  virtual std::uint64_t block_bytes(Operation operation, int ranks) const = 0;
+  // Measures one table on the ranks that take part; the first process writes to `out`. Returns 1 if
+  // a result was wrong.
+  virtual int measure(const MeasureOptions& options, const std::vector<bool>& takes_part,
+                      std::ostream& out) = 0;
+};
+
+// Returns the node counts of a survey over `nodes` nodes in the order of their measurement: all
+// nodes first, since most can be learned from them, then powers of two below. One node counts if it
+// holds several ranks.
 std::vector<int> surveyed_node_counts(int nodes, bool several_ranks_a_node);
 
 // Returns the file name of a table: "all_reduce-n4.csv".
@@ -33,6 +53,11 @@ std::string survey_table_name(Operation operation, int nodes);
 // Removes --survey, --ops and --budget from `flags`; returns nothing without --survey. Throws Error
 // naming the flag.
 std::optional<SurveyOptions> take_survey_flags(std::vector<std::string>& flags);
+
+// Runs the survey; `answers` and `news` are the standard streams described above. Returns 1 if a
+// result was wrong. Throws Error for one rank, and if a file cannot be written.
+int run_survey(const SurveyOptions& survey, const MeasureOptions& options, SurveyedRanks& ranks,
+               std::istream& answers, std::ostream& news);
 
 // Runs all tables over MPI; the options are those of measure_mpi(). Returns 1 if a result was
 // wrong.

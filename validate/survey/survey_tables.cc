@@ -50,14 +50,20 @@ bool has_row(std::string_view text) {
   return false;
 }
 
-double median_error(const CollectiveResult& result) {
-  std::vector<double> large, all;
-  for (std::size_t row = 0; row < result.forecast.size(); ++row) {
-    const double error = std::abs(error_of(result, row));
-    all.push_back(error);
-    if (result.of.measured.rows[row].size.value() >= 64 * 1024) large.push_back(error);
+std::vector<double> errors_of(const CollectiveResult& result) {
+  std::vector<double> errors;
+  for (std::size_t row = 0; row < result.forecast.size(); ++row)
+    errors.push_back(std::abs(error_of(result, row)));
+  return errors;
+}
+
+double median_error(const std::vector<CollectiveResult>& results) {
+  std::vector<double> all;
+  for (const CollectiveResult& result : results) {
+    const std::vector<double> errors = errors_of(result);
+    all.insert(all.end(), errors.begin(), errors.end());
   }
-  return validate::quantile(large.empty() ? all : large, 0.5);
+  return validate::quantile(all, 0.5);
 }
 
 }  // namespace
@@ -113,18 +119,47 @@ std::string survey_forecast_csv(const std::string& cluster,
   return csv;
 }
 
-std::string survey_comparison(const std::string& before, const std::string& after,
-                              const std::vector<Measurement>& measured) {
+SurveyRows hold_out_sizes(const std::vector<Measurement>& tables) {
+  SurveyRows rows;
+  for (const Measurement& table : tables) {
+    Measurement fitted = table, held_out = table;
+    fitted.rows.clear();
+    held_out.rows.clear();
+    for (std::size_t row = 0; row < table.rows.size(); ++row) {
+      const bool held = row % 3 == 1 && table.rows.size() >= 3;
+      (held ? held_out : fitted).rows.push_back(table.rows[row]);
+    }
+    rows.fitted.push_back(std::move(fitted));
+    if (!held_out.rows.empty()) rows.held_out.push_back(std::move(held_out));
+  }
+  return rows;
+}
+
+SurveyComparison survey_comparison(const std::string& before, const std::string& after,
+                                   const std::vector<Measurement>& measured) {
   const std::vector<CollectiveResult> known = replayed(before, measured),
                                       fitted = replayed(after, measured);
-  std::string text = fmt::format("{:20} {:>6} {:>6} {:>5} {:>15} {:>15}\n", "operation", "nodes",
+  SurveyComparison comparison{median_error(known), median_error(fitted), {}, {}};
+  comparison.table = fmt::format("{:20} {:>6} {:>6} {:>5} {:>15} {:>15}\n", "operation", "nodes",
                                  "ranks", "rows", "error before", "error after");
-  for (std::size_t i = 0; i < measured.size(); ++i)
-    text += fmt::format("{:20} {:>6} {:>6} {:>5} {:>14.1f}% {:>14.1f}%\n",
-                        name_of(measured[i].operation), measured[i].nodes.value_or(0),
-                        measured[i].ranks, measured[i].rows.size(), 100 * median_error(known[i]),
-                        100 * median_error(fitted[i]));
-  return text;
+  comparison.csv =
+      "operation,nodes,ranks,size_bytes,measured_us,before_us,after_us,after_low_us,"
+      "after_high_us\n";
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    const Measurement& table = measured[i];
+    const int nodes = table.nodes.value_or(0);
+    comparison.table += fmt::format("{:20} {:>6} {:>6} {:>5} {:>14.1f}% {:>14.1f}%\n",
+                                    name_of(table.operation), nodes, table.ranks, table.rows.size(),
+                                    100 * validate::quantile(errors_of(known[i]), 0.5),
+                                    100 * validate::quantile(errors_of(fitted[i]), 0.5));
+    for (std::size_t row = 0; row < table.rows.size(); ++row)
+      comparison.csv += fmt::format(
+          "{},{},{},{:.0f},{:.3f},{:.3f},{:.3f},{:.3f},{:.3f}\n", name_of(table.operation), nodes,
+          table.ranks, table.rows[row].size.value(), table.rows[row].time.us(),
+          known[i].forecast[row].us(), fitted[i].forecast[row].us(),
+          fitted[i].interval[row].low.us(), fitted[i].interval[row].high.us());
+  }
+  return comparison;
 }
 
 }  // namespace lambcast

@@ -2,7 +2,8 @@
 // the one fitted to the tables.
 //
 // The forecast is made from the plan of the survey, before a table is read, and kept in
-// forecast.csv. A table is compared row by row: error = |forecast / measured - 1|.
+// forecast.csv. Of each table every third size is held out: the fit does not read it, and the two
+// descriptions are compared on it, row by row: error = |forecast / measured - 1|.
 #pragma once
 
 #include <filesystem>
@@ -25,9 +26,25 @@ std::vector<validate::Measurement> surveyed_tables(const std::filesystem::path& 
 std::string survey_forecast_csv(const std::string& cluster,
                                 const std::vector<validate::Measurement>& planned);
 
-// Returns a row for each table: operation, nodes, ranks, rows, median error of both descriptions
-// over sizes of 64 KiB and more (all sizes if there are none).
-std::string survey_comparison(const std::string& before, const std::string& after,
-                              const std::vector<validate::Measurement>& measured);
+struct SurveyRows {
+  std::vector<validate::Measurement> fitted, held_out;
+};
+
+// Holds out the second, fifth, eighth ... size of each table. A table of fewer than three sizes is
+// fitted whole.
+SurveyRows hold_out_sizes(const std::vector<validate::Measurement>& tables);
+
+struct SurveyComparison {
+  double median_before = 0, median_after = 0;  // errors over all rows
+  std::string table;                           // medians of each table, for people
+  // A line for each row: operation, nodes, ranks, size_bytes, measured_us, before_us, after_us,
+  // after_low_us, after_high_us.
+  std::string csv;
+};
+
+// Compares the forecasts of two descriptions, presets or files, with the measured rows. There must
+// be at least one.
+SurveyComparison survey_comparison(const std::string& before, const std::string& after,
+                                   const std::vector<validate::Measurement>& measured);
 
 }  // namespace lambcast

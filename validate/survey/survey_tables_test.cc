@@ -11,10 +11,10 @@ namespace {
 
 using validate::Operation;
 
-TEST_CASE("survey: powers of two below the number of nodes, and all nodes") {
-  CHECK(validate::surveyed_node_counts(8, true) == std::vector{1, 2, 4, 8});
-  CHECK(validate::surveyed_node_counts(8, false) == std::vector{2, 4, 8});
-  CHECK(validate::surveyed_node_counts(3, false) == std::vector{2, 3});
+TEST_CASE("survey: all nodes, then powers of two below") {
+  CHECK(validate::surveyed_node_counts(8, true) == std::vector{8, 1, 2, 4});
+  CHECK(validate::surveyed_node_counts(8, false) == std::vector{8, 2, 4});
+  CHECK(validate::surveyed_node_counts(3, false) == std::vector{3, 2});
   CHECK(validate::surveyed_node_counts(1, true) == std::vector{1});
 }
 
@@ -61,9 +61,31 @@ TEST_CASE("survey: a plan is forecast before, tables are compared after") {
   const std::vector<validate::Measurement> measured = surveyed_tables(folder.path());
   REQUIRE(measured.size() == 1);
   CHECK(measured[0].ranks == 2);
-  const std::string compared = survey_comparison("commodity-10gbe", "commodity-25gbe", measured);
-  CHECK(compared.find("all_reduce") != std::string::npos);
-  CHECK(std::ranges::count(compared, '\n') == 2);
+  const SurveyComparison compared =
+      survey_comparison("commodity-10gbe", "commodity-25gbe", measured);
+  CHECK(compared.table.find("all_reduce") != std::string::npos);
+  CHECK(std::ranges::count(compared.table, '\n') == 2);
+  CHECK(compared.csv.find("\nall_reduce,2,2,1048576,1000.000,") != std::string::npos);
+  CHECK(compared.median_before > 0);
+}
+
+TEST_CASE("survey: every third size is held out, none of a short table") {
+  validate::Measurement table;
+  for (int size = 1; size <= 6; ++size)
+    table.rows.push_back({Bytes(size), Duration::seconds(size), {}});
+  validate::Measurement small = table;
+  small.rows.resize(2);
+  const SurveyRows rows = hold_out_sizes({table, small});
+  REQUIRE(rows.fitted.size() == 2);
+  REQUIRE(rows.held_out.size() == 1);
+  const auto sizes = [](const validate::Measurement& of) {
+    std::vector<double> values;
+    for (const validate::Row& row : of.rows) values.push_back(row.size.value());
+    return values;
+  };
+  CHECK(sizes(rows.fitted[0]) == std::vector<double>{1, 3, 4, 6});
+  CHECK(sizes(rows.held_out[0]) == std::vector<double>{2, 5});
+  CHECK(sizes(rows.fitted[1]) == std::vector<double>{1, 2});
 }
 
 TEST_CASE("survey: a damaged plan is named") {
