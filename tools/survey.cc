@@ -34,6 +34,7 @@ namespace fs = std::filesystem;
 
 struct SurveyFlags {
   std::string folder, cluster, operations = "all_reduce,all_gather,reduce_scatter,all_to_all";
+  std::string backend = "mpi", types = "float";
   std::string min_bytes = "1K", max_bytes = "16M", factor = "4", seconds_per_size = "0.2";
   double budget_s = 600;
   std::vector<std::string> question;  // flags of lambcast advise
@@ -48,31 +49,33 @@ fs::path next_to_this_program(const char* name) {
 // Returns the command of lambcast-measure, which runs as a separate process: MPI stays out of the
 // program that fits.
 std::vector<std::string> measuring(const SurveyFlags& flags) {
-  return {next_to_this_program("lambcast-measure").string(),
-          "--backend",
-          "mpi",
-          "--survey",
-          flags.folder,
-          "--ops",
-          flags.operations,
-          "--budget",
-          fmt::format("{}", flags.budget_s),
-          "-b",
-          flags.min_bytes,
-          "-e",
-          flags.max_bytes,
-          "-f",
-          flags.factor,
-          "-n",
-          "100",
-          "-a",
-          "3",
-          "--statistic",
-          "median",
-          "--seconds-per-size",
-          flags.seconds_per_size,
-          "--format",
-          "csv"};
+  std::vector<std::string> words{next_to_this_program("lambcast-measure").string(),
+                                 "--backend",
+                                 flags.backend,
+                                 "--tables",
+                                 flags.folder,
+                                 "--steered",
+                                 "yes",
+                                 "--op",
+                                 flags.operations,
+                                 "-d",
+                                 flags.types,
+                                 "--budget",
+                                 fmt::format("{}", flags.budget_s),
+                                 "-b",
+                                 flags.min_bytes,
+                                 "-e",
+                                 flags.max_bytes,
+                                 "-f",
+                                 flags.factor,
+                                 "-n",
+                                 "100",
+                                 "-a",
+                                 "3",
+                                 "--seconds-per-size",
+                                 flags.seconds_per_size};
+  if (flags.backend == "mpi") words.insert(words.end(), {"--statistic", "median"});
+  return words;
 }
 
 // Returns one of the GPUs that CUDA shows to this process.
@@ -124,6 +127,7 @@ class Survey {
   explicit Survey(const SurveyFlags& flags)
       : flags_(flags),
         base_(cluster_description(flags.cluster)),
+        backend_(backend_of(flags.backend)),
         base_name_(is_path(flags.cluster) ? flags.cluster : flags.cluster + ".toml") {
     std::error_code ignored;
     if (fs::exists(file("plan.csv"), ignored) && !flags.force)
@@ -162,7 +166,7 @@ class Survey {
         held ? "sizes that were held out" : "the fitted sizes, too few to hold any out",
         flags_.cluster, file("cluster.toml"), compared.table, 100 * compared.median_before,
         100 * compared.median_after, verdict_.empty() ? "" : "Verdict" + verdict_ + "\n\n",
-        validate::forecast_command(file("cluster.toml"), tables_, Backend::mpi_host)));
+        validate::forecast_command(file("cluster.toml"), tables_, backend_)));
   }
 
  private:
@@ -183,7 +187,7 @@ class Survey {
 
   void keep_forecast() {
     write_output(file("forecast.csv"), "-o",
-                 survey_forecast_csv(flags_.cluster, planned_tables(file("plan.csv"))));
+                 survey_forecast_csv(flags_.cluster, planned_tables(file("plan.csv"), backend_)));
     if (!question_.empty()) write_output(file("verdict-before.json"), "-o", verdict_before_);
   }
 
@@ -195,8 +199,7 @@ class Survey {
                   fmt::format("no table was finished within {:g} s; try: a larger --budget",
                               flags_.budget_s));
     const std::vector<validate::Measurement> fitted = hold_out_sizes(tables_).fitted;
-    const validate::FitSummary summary =
-        validate::calibrate(base_, base_name_, fitted, Backend::mpi_host);
+    const validate::FitSummary summary = validate::calibrate(base_, base_name_, fitted, backend_);
     const std::string after = file("cluster.toml");
     std::string description = validate::calibrated_cluster(base_, base_name_, "surveyed", summary,
                                                            printable(validate::sources_of(fitted)));
@@ -225,7 +228,9 @@ class Survey {
   }
 
   const SurveyFlags& flags_;
-  std::string base_, base_name_;
+  std::string base_;
+  Backend backend_;
+  std::string base_name_;
   WhatIf question_;
   std::string verdict_before_;  // JSON of the advice on the description that the survey began with
   std::vector<validate::Measurement> tables_;
@@ -233,8 +238,15 @@ class Survey {
   bool decided_ = false;  // whether the interval of the speed-up lies on one side of 1
 };
 
+validate::MpiLaunch launch_of(const SurveyFlags& flags) {
+  const validate::Environment environment = validate::process_environment();
+  if (flags.backend == "mpi") return validate::mpi_launch_of(environment);
+  const validate::Launch launch = validate::launch_of(environment);
+  return {launch.rank, launch.processes, launch.local_rank};
+}
+
 int survey_command(const SurveyFlags& flags) {
-  const validate::MpiLaunch launch = validate::mpi_launch_of(validate::process_environment());
+  const validate::MpiLaunch launch = launch_of(flags);
   std::optional<Survey> survey;
   if (launch.rank == 0) survey.emplace(flags);
   if (flags.profile) profile_own_gpu(flags, launch);
@@ -293,6 +305,16 @@ Command add_survey(CLI::App& app) {
                    "all_reduce,all_gather,reduce_scatter,all_to_all)")
       ->type_name("LIST");
   command
+      ->add_option("--backend", flags->backend,
+                   "what is measured: mpi on hosts (the default) or nccl on GPUs")
+      ->type_name("WORD")
+      ->check(CLI::IsMember({"mpi", "nccl"}));
+  command
+      ->add_option("--types", flags->types,
+                   "types of elements, with commas between them: float (the default), half, "
+                   "bfloat16, uint8; MPI adds no 16-bit numbers, so those tables are left out")
+      ->type_name("LIST");
+  command
       ->add_option("-b", flags->min_bytes,
                    "smallest size in bytes (K, M, G: powers of 1024; default: 1K)")
       ->type_name("SIZE");
@@ -328,8 +350,9 @@ Command add_survey(CLI::App& app) {
       "    --gpus 64 --optimizer onebit_lamb --global-batch 4096 --micro-batch 16 \\\n"
       "    --steps 5993 --freeze-step 1000\n"
       "With --profile, start a process for each GPU, and -o in a folder that all\n"
-      "nodes share. It runs over MPI on hosts; for NCCL on GPUs start lambcast\n"
-      "measure. cluster.toml is fitted anew after each table, so a survey that is\n"
+      "nodes share. With --backend nccl start one for each GPU too; its processes\n"
+      "meet as those of lambcast measure do. cluster.toml is fitted anew after each table, so a "
+      "survey that is\n"
       "stopped, or loses a rank, leaves the description of what was finished.");
   return [flags] { return survey_command(*flags); };
 }

@@ -96,6 +96,8 @@ void reduce_any(const Call& call, const std::vector<Call>& calls, std::size_t be
     reduce_half(call, calls, begin);
   else if (call.type == ncclFloat64)
     reduce<double>(call, calls, begin);
+  else if (call.type == ncclUint8)
+    reduce<std::uint8_t>(call, calls, begin);
   else
     reduce<float>(call, calls, begin);
 }

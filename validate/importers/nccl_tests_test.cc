@@ -65,6 +65,8 @@ TEST_CASE("the current format: operation, ranks, host and GPU from the header") 
   CHECK(m.rows.back().time.us() == Approx(25 + 1.75 * 67108864 / 340e3).margin(0.006));
   CHECK(m.notes[0] == std::pair<std::string, std::string>("gpu", "NVIDIA H100 80GB HBM3"));
   CHECK(m.notes[1].second == "float sum -1");
+  CHECK(m.notes.back().first == "options");
+  CHECK(m.notes.back().second.starts_with("nThread 1 "));
   CHECK(m.provenance.kind == Kind::measured);
 }
 

@@ -95,6 +95,7 @@ struct Run {
   std::optional<int> logged_ranks;            // "nranks N" in a message of NCCL
   std::map<std::string, int> groups;          // ranks of each communicator
   std::string gpu;
+  std::string settings;  // the line that begins with "nThread"
   Backend backend = Backend::nccl;
   std::optional<std::string> staging;  // from `lambcast measure`
   bool counts_wrong = true;            // "#wrong" counts elements; the old "error" is a deviation
@@ -177,6 +178,7 @@ class NcclTestsReader {
     } else if (starts_with(words[0], "nThread")) {
       begin_run();
       check_aggregation(words, line);
+      run_.settings = trimmed(text);
     } else if (starts_with(text, "Blocking Enabled")) {
       fail(line, blocking_collectives);
     } else if (starts_with(text, "Using devices")) {
@@ -398,6 +400,7 @@ class NcclTestsReader {
     if (!run_.gpu.empty()) m.notes.emplace_back("gpu", run_.gpu);
     m.notes.emplace_back("data", table.key);
     m.notes.emplace_back("inplace", hints_.in_place ? "in-place columns" : "out-of-place columns");
+    if (!run_.settings.empty()) m.notes.emplace_back("options", run_.settings);
     return m;
   }
 

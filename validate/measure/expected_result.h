@@ -4,20 +4,48 @@
 #include <array>
 #include <cstdint>
 
+#include "validate/measure/data_type.h"
 #include "validate/measure/pattern.h"
 #include "validate/measurement.h"
 
 namespace lambcast::validate {
 
-constexpr float kUnset = -1;  // neither a value of the pattern nor a sum of such values
-
-inline float pattern_float(int rank, std::uint64_t i) {
-  return static_cast<float>(pattern_value(rank, i));
+constexpr bool has_sum(Operation operation) {
+  return operation == Operation::all_reduce || operation == Operation::reduce_scatter ||
+         operation == Operation::reduce;
 }
 
-// Returns the element of rank r + 1, given that of rank r.
-inline float pattern_of_next_rank(float value) {
-  return value + 1 == static_cast<float>(kPatternValues) ? 0 : value + 1;
+constexpr float kUnset = -1;  // neither a value of the pattern nor a sum of such values
+
+// Returns the value of a buffer's elements before a collective.
+constexpr float unset_value(DataType type) { return type == DataType::uint8 ? 255 : kUnset; }
+
+// Returns the number of different values of the elements. Those that are added in 8 or 16 bits are
+// 0 or 1, since such sums are exact only for small numbers (Open MPI 4.1 adds uint8 with
+// saturation).
+constexpr std::uint32_t element_values(DataType type, Operation operation) {
+  return type != DataType::float32 && has_sum(operation) ? 2 : kPatternValues;
+}
+
+// Returns element i of the input of a rank.
+inline float pattern_element(DataType type, Operation operation, int rank, std::uint64_t i) {
+  return static_cast<float>(pattern_value(rank, i) % element_values(type, operation));
+}
+
+// Number of ranks up to which sums are exact: integers up to 255 in uint8, 2^8 in bf16, 2^11 in
+// fp16.
+constexpr int most_exact_ranks(DataType type) {
+  switch (type) {
+    case DataType::uint8:
+      return 254;  // 255 is the unset value
+    case DataType::bfloat16:
+      return 256;
+    case DataType::half:
+      return 2048;
+    case DataType::float32:
+      break;
+  }
+  return 66'000;
 }
 
 struct ExpectedResult {
@@ -25,7 +53,8 @@ struct ExpectedResult {
   int ranks;
   int root;             // for a broadcast or a reduce
   std::uint64_t block;  // elements that a rank sends to, or receives from, each other rank
-  std::array<float, kPatternValues> sums = pattern_sums(ranks);
+  DataType type = DataType::float32;
+  std::array<float, kPatternValues> sums = pattern_sums(ranks, element_values(type, operation));
 
   // Returns element i of the receive buffer of this rank.
   float at(int rank, std::uint64_t i) const;

@@ -51,6 +51,18 @@ int number(const Environment& environment, const std::string& name, int low, int
   return *value;
 }
 
+// Returns the first host of a list of Slurm such as "n[01-04,7],login1"; empty for an empty list.
+std::string first_host(const std::string& list) {
+  const std::size_t bracket = list.find('['), comma = list.find(',');
+  if (bracket == std::string::npos || comma < bracket) return list.substr(0, comma);
+  const std::size_t first_end = list.find_first_of("-,]", bracket),
+                    closed = list.find(']', bracket);
+  if (closed == std::string::npos) return {};
+  const std::size_t rest = list.find_first_of(",[", closed);
+  return list.substr(0, bracket) + list.substr(bracket + 1, first_end - bracket - 1) +
+         list.substr(closed + 1, rest == std::string::npos ? rest : rest - closed - 1);
+}
+
 // Sets the token, or the file that will contain it.
 void set_token(Launch& launch, const Environment& environment, bool one_node) {
   constexpr std::size_t kLongestToken = 256;
@@ -98,6 +110,8 @@ Launch launch_of(const Environment& environment) {
     if (environment("TORCHELASTIC_USE_AGENT_STORE") == "True") ++launch.port;
     bool one_node = environment(launcher.on_this_node) == environment(launcher.processes);
     launch.address = environment("MASTER_ADDR").value_or(one_node ? "127.0.0.1" : "");
+    if (launch.address.empty())  // the first host of a step of Slurm holds its rank 0
+      launch.address = first_host(environment("SLURM_STEP_NODELIST").value_or(""));
     one_node = one_node || launch.address == "127.0.0.1" || launch.address == "::1" ||
                launch.address == "localhost";
     if (launch.address.empty()) {

@@ -103,6 +103,29 @@ TEST_CASE("torchrun, mpirun and srun are recognised by their variables") {
   CHECK(slurm.processes == 4);
 }
 
+TEST_CASE("a step of Slurm over several hosts meets at its first host") {
+  std::map<std::string, std::string> variables{{"SLURM_PROCID", "1"},
+                                               {"SLURM_STEP_NUM_TASKS", "2"},
+                                               {"SLURM_LOCALID", "0"},
+                                               {"LAMBCAST_TOKEN", "secret"}};
+  CHECK_THROWS_WITH(launch_of(environment(variables)),
+                    Catch::StartsWith("MASTER_ADDR: is not set"));
+  for (const auto& [list, first] : {std::pair{"node1", "node1"},
+                                    {"node1,node2", "node1"},
+                                    {"n[01-04,7],login1", "n01"},
+                                    {"n[7]-ib", "n7-ib"},
+                                    {"gpu-[a1-a2]x,b[1-2]", "gpu-a1x"},
+                                    {"login,n[1-2]", "login"}}) {
+    variables["SLURM_STEP_NODELIST"] = list;
+    CHECK(launch_of(environment(variables)).address == first);
+  }
+  variables["SLURM_STEP_NODELIST"] = "n[01";
+  CHECK_THROWS_WITH(launch_of(environment(variables)),
+                    Catch::StartsWith("MASTER_ADDR: is not set"));
+  variables["MASTER_ADDR"] = "10.0.0.1";
+  CHECK(launch_of(environment(variables)).address == "10.0.0.1");
+}
+
 TEST_CASE("MPICH, Intel MPI and MVAPICH are recognised by their variables") {
   const Launch mpich = launch_of(environment(
       {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}}));

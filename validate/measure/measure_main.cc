@@ -42,8 +42,7 @@ int main(int argc, char** argv) {
     const bool mpi = take_backend_is_mpi(flags);
     const std::optional<SurveyOptions> survey = take_survey_flags(flags);
     const MeasureOptions options = parse_measure_flags(flags);
-    if (survey && !mpi) lambcast::fail_input({"", 0, "--survey"}, "runs over MPI", "--backend mpi");
-    if (survey) return survey_mpi(*survey, options);
+    if (survey) return mpi ? survey_mpi(*survey, options) : survey_nccl(*survey, options);
     return mpi ? measure_mpi(options, std::cout) : measure_nccl(options, std::cout);
   } catch (const std::exception& error) {
     const lambcast::Complaint complaint = lambcast::complaint_of(error);

@@ -1,4 +1,5 @@
 #include "validate/measure/measure.h"
+#include "validate/measure/expected_result.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -74,8 +75,42 @@ TEST_CASE("wrong flags are refused by name") {
         "-w: --seconds-per-size goes by the time of a warm-up (allowed: at least 1)");
 }
 
+TEST_CASE("elements have the type of -d, and its name in nccl-tests or training programs") {
+  CHECK(parse_measure_flags({"-d", "half"}).type == DataType::half);
+  CHECK(parse_measure_flags({"-d", "bf16"}).type == DataType::bfloat16);
+  CHECK(parse_measure_flags({}).type == DataType::float32);
+  CHECK_THAT(refusal({"-d", "double"}), Catch::StartsWith("-d: unknown value 'double'"));
+  CHECK(block_bytes(Operation::all_gather, 3, DataType::half) == 6);
+  CHECK(block_bytes(Operation::all_reduce, 3, DataType::uint8) == 1);
+  MeasureOptions o = parse_measure_flags({"-d", "bfloat16"});
+  check_type(o, 256);
+  CHECK_THROWS_WITH(check_type(o, 257), Catch::StartsWith("-c: sums of bfloat16 over 257 ranks"));
+  o.check_iterations = 0;
+  check_type(o, 257);
+  o.operation = Operation::compressed_allreduce;
+  CHECK_THROWS_WITH(check_type(o, 2), Catch::StartsWith("-d: compressed_allreduce"));
+}
+
+TEST_CASE("every type holds the values and sums of its pattern exactly") {
+  for (const DataType type : data_types)
+    for (const Operation operation : {Operation::all_gather, Operation::all_reduce}) {
+      INFO(name_of(type) << " " << name_of(operation));
+      const ExpectedResult expected{operation, 8, 0, 1000, type};
+      for (std::uint64_t i = 0; i < 1000; ++i) {
+        float sum = 0;
+        for (int rank = 0; rank < 8; ++rank) sum += pattern_element(type, operation, rank, i);
+        const float right =
+            operation == Operation::all_reduce ? sum : pattern_element(type, operation, 0, i);
+        CHECK(expected.at(0, i) == right);
+        char element[4];
+        store(type, element, 0, right);
+        CHECK(load(type, element, 0) == right);
+      }
+    }
+}
+
 TEST_CASE("flags that only nccl-tests has are refused with the replacement") {
-  CHECK(refusal({"-d", "half"}) == "-d: is not supported: only float is measured");
+  CHECK(refusal({"--datatype", "half"}) == "--datatype: is spelled -d here");
   CHECK_THAT(refusal({"-t", "8"}), Catch::Contains("give -g, or start more processes"));
   for (const char* flag : {"-o", "-m", "-G", "-z", "--nthreads", "--blocking"})
     CHECK_THAT(refusal({flag, "1"}), Catch::Contains("is not supported"));

@@ -8,8 +8,8 @@
 
 namespace lambcast::validate {
 
-// Returns a collective of MPI, which must be initialised; `size` is one of sizes_to_run(). fp32,
-// sum.
+// Returns a collective of MPI, which must be initialised; `size` is one of sizes_to_run().
+// Reductions are sums.
 //   all_reduce MPI_Allreduce            reduce_scatter MPI_Reduce_scatter_block
 //   all_gather MPI_Allgather            all_to_all     MPI_Alltoall
 //   broadcast  MPI_Bcast                send_recv      MPI_Sendrecv, each rank to the next

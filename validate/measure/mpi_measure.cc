@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "validate/measure/expected_result.h"
 #include "validate/measure/measure.h"
 #include "validate/measure/mpi_collectives.h"
 #include "validate/measure/mpi_world.h"
@@ -27,8 +28,14 @@ void check_options(const MeasureOptions& options, int ranks) {
   if (options.root >= ranks) {
     fail_input({{}, 0, "-r"}, fmt::format("there is no rank {} among {}", options.root, ranks));
   }
-  if (options.max_bytes / sizeof(float) > std::numeric_limits<int>::max()) {
-    fail_input({{}, 0, "-e"}, "MPI counts elements in 31 bits", "below 8G");
+  if (is_sixteen_bit(options.type) && has_sum(options.operation)) {
+    fail_input({{}, 0, "-d"}, "MPI adds no 16-bit numbers",
+               "float, uint8, or an operation without a sum");
+  }
+  check_type(options, ranks);
+  if (options.max_bytes / bytes_of(options.type) > std::numeric_limits<int>::max()) {
+    fail_input({{}, 0, "-e"}, "MPI counts elements in 31 bits",
+               fmt::format("below {}G", 2 * bytes_of(options.type)));
   }
 }
 
@@ -43,7 +50,7 @@ std::unique_ptr<TimedCollective> prepare(const MeasureOptions& options, std::uin
 std::uint64_t block_of(const MeasureOptions& options, int ranks) {
   return options.operation == Operation::compressed_allreduce
              ? deepspeed_block_bytes(ranks)
-             : block_bytes(options.operation, ranks);
+             : block_bytes(options.operation, ranks, options.type);
 }
 
 double time_once(TimedCollective& collective) {
@@ -157,10 +164,11 @@ int measure_mpi(const MeasureOptions& options, std::ostream& out) {
   table.places = gather_places(mpi.ranks());
   const std::vector<std::uint64_t> sizes = sizes_to_run(options, block_of(options, mpi.ranks()));
   try {
-    Report report(table, mpi.rank() == 0 ? &out : nullptr, sizes.size());
-    for (const std::uint64_t size : sizes) {
-      report.add(measure_size(table.options, size, mpi.ranks()));
-    }
+    Report report(table, mpi.rank() == 0 ? &out : nullptr,
+                  sizes.size() * static_cast<std::size_t>(options.cycles));
+    for (int cycle = 0; cycle < options.cycles; ++cycle)
+      for (const std::uint64_t size : sizes)
+        report.add(measure_size(table.options, size, mpi.ranks()));
     return report.finish();
   } catch (const Error& error) {
     if (mpi.ranks() == 1) throw;

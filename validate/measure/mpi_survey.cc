@@ -2,6 +2,7 @@
 
 #include <iostream>
 
+#include "validate/measure/expected_result.h"
 #include "validate/measure/measure.h"
 #include "validate/measure/mpi_collectives.h"
 #include "validate/measure/mpi_world.h"
@@ -23,9 +24,11 @@ class MpiRanks final : public SurveyedRanks {
     return value == 1;
   }
 
-  std::uint64_t block_bytes(Operation operation, int ranks) const override {
-    return operation == Operation::compressed_allreduce ? deepspeed_block_bytes(ranks)
-                                                        : validate::block_bytes(operation, ranks);
+  std::uint64_t block_bytes(Operation operation, DataType type, int ranks) const override {
+    if (is_sixteen_bit(type) && has_sum(operation)) return 0;
+    if (operation == Operation::compressed_allreduce)
+      return type == DataType::float32 ? deepspeed_block_bytes(ranks) : 0;
+    return validate::block_bytes(operation, ranks, type);
   }
 
   int measure(const MeasureOptions& options, const std::vector<bool>& takes_part,

@@ -31,6 +31,25 @@ done
 out=$(run 4 --op compressed_allreduce -b 1K -e 256K -f 16 -n 3 --staging memcpy)
 grep -q '# Out of bounds values : 0 OK' <<< "$out" || fail "staging gives wrong results: $out"
 
+# Types that training sends. MPI adds no 16-bit numbers.
+for op in all_gather all_to_all broadcast; do
+  out=$(run 3 --op $op -d half -b 1K -e 64K -f 8 -n 2)
+  grep -q '# Out of bounds values : 0 OK' <<< "$out" || fail "$op of half has wrong results: $out"
+done
+out=$(run 3 --op all_reduce -d uint8 -b 1K -e 64K -f 8 -n 2 -N 2)
+[ "$(grep -c ' uint8 .* 0 .* 0$' <<< "$out")" = 6 ] || fail "two cycles of uint8 have not 6 checked rows: $out"
+out=$(run 2 --op all_reduce -d half 2>&1) && fail "a sum of half is accepted"
+grep -q 'MPI adds no 16-bit numbers' <<< "$out" || fail "a sum of half is refused with $out"
+
+# Several operations and types in one launch.
+tables=$(mktemp -d)
+run 2 --tables "$tables" --op all_reduce,all_gather -d float,half -b 1K -e 64K -f 8 -n 2
+found=$(ls "$tables/tables" | tr '\n' ' ')
+[ "$found" = "all_gather-half-n1.csv all_gather-n1.csv all_reduce-n1.csv " ] || fail "the tables are $found"
+grep -q '^# options: -d half -b 1024 -e 65536 -f 8 -n 2 -w 1 -c 1 -N 1$' "$tables/tables/all_gather-half-n1.csv" ||
+  fail "the settings are not kept: $(cat "$tables/tables/all_gather-half-n1.csv")"
+rm -r "$tables"
+
 # With an odd number of ranks, block sizes are not powers of two.
 out=$(run 3 --op compressed_allreduce -b 1K -e 64K -f 8 -n 2 --format csv --statistic median -a 3)
 grep -q '^# ranks: 3$' <<< "$out" || fail "3 ranks: $out"

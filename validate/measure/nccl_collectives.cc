@@ -14,11 +14,12 @@ class NcclCollective final : public TimedCollective {
   NcclCollective(const MeasureOptions& options, const Gpus& gpus, std::uint64_t size,
                  Placement placement)
       : operation_(options.operation),
+        type_(options.type),
         placement_(placement),
         root_(options.root),
         gpus_(gpus),
         nccl_(gpus.front()->nccl) {
-    const std::uint64_t elements = size / sizeof(float);
+    const std::uint64_t elements = size / bytes_of(type_);
     const std::uint64_t block = elements / static_cast<std::uint64_t>(gpus.front()->ranks);
     const bool gathers = operation_ == Operation::all_gather;
     const bool scatters = operation_ == Operation::reduce_scatter;
@@ -28,13 +29,15 @@ class NcclCollective final : public TimedCollective {
   }
 
   void fill() override {
-    std::vector<float> values(sent_);
-    for (std::uint64_t i = 0; i < sent_; ++i) values[i] = pattern_float(gpus_.front()->rank, i);
-    const std::vector<float> unset(std::max(sent_, received_), kUnset);
+    std::vector<char> values(sent_ * bytes_of(type_)),
+        unset(std::max(sent_, received_) * bytes_of(type_));
+    for (std::uint64_t i = 0; i < std::max(sent_, received_); ++i)
+      store(type_, unset.data(), i, unset_value(type_));
     for (const auto& gpu : gpus_) {
-      gpu->copy(gpu->receive.data(), unset.data(), unset.size() * sizeof(float));
-      gpu->copy(input(*gpu), values.data(), sent_ * sizeof(float));
-      for (float& value : values) value = pattern_of_next_rank(value);
+      for (std::uint64_t i = 0; i < sent_; ++i)
+        store(type_, values.data(), i, pattern_element(type_, operation_, gpu->rank, i));
+      gpu->copy(gpu->receive.data(), unset.data(), unset.size());
+      gpu->copy(input(*gpu), values.data(), values.size());
     }
   }
 
@@ -46,13 +49,13 @@ class NcclCollective final : public TimedCollective {
   }
 
   std::uint64_t count_wrong() const override {
-    const ExpectedResult expected{operation_, gpus_.front()->ranks, root_, count_};
-    std::vector<float> values(received_);
+    const ExpectedResult expected{operation_, gpus_.front()->ranks, root_, count_, type_};
+    std::vector<char> values(received_ * bytes_of(type_));
     std::uint64_t wrong = 0;
     for (const auto& gpu : gpus_) {
-      gpu->copy(values.data(), output(*gpu), received_ * sizeof(float));
+      gpu->copy(values.data(), output(*gpu), values.size());
       for (std::uint64_t i = 0; i < received_; ++i) {
-        wrong += values[i] == expected.at(gpu->rank, i) ? 0 : 1;
+        wrong += load(type_, values.data(), i) == expected.at(gpu->rank, i) ? 0 : 1;
       }
     }
     return wrong;
@@ -69,13 +72,13 @@ class NcclCollective final : public TimedCollective {
   char* block_of(const Gpu& gpu, std::uint64_t elements) const {
     const bool whole = elements == std::max(sent_, received_);
     const std::uint64_t at = whole ? 0 : static_cast<std::uint64_t>(gpu.rank) * elements;
-    return gpu.receive.data() + at * sizeof(float);
+    return gpu.receive.data() + at * bytes_of(type_);
   }
 
   void enqueue(const Gpu& gpu) const {
     const char* const from = input(gpu);
     char* const to = output(gpu);
-    const ncclDataType_t type = ncclFloat;
+    const ncclDataType_t type = nccl_type();
     const ncclComm_t comm = gpu.communicator;
     switch (operation_) {
       case Operation::all_reduce:
@@ -95,7 +98,7 @@ class NcclCollective final : public TimedCollective {
                      "ncclReduce");
       case Operation::all_to_all:
         for (int peer = 0; peer < gpu.ranks; ++peer) {
-          const std::uint64_t at = static_cast<std::uint64_t>(peer) * count_ * sizeof(float);
+          const std::uint64_t at = static_cast<std::uint64_t>(peer) * count_ * bytes_of(type_);
           send_and_receive(gpu, from + at, peer, to + at, peer);
         }
         return;
@@ -111,15 +114,30 @@ class NcclCollective final : public TimedCollective {
 
   void send_and_receive(const Gpu& gpu, const char* from, int to_rank, char* to,
                         int from_rank) const {
-    check(nccl_.ncclSend(from, count_, ncclFloat, to_rank, gpu.communicator, gpu.stream),
+    check(nccl_.ncclSend(from, count_, nccl_type(), to_rank, gpu.communicator, gpu.stream),
           "ncclSend");
-    check(nccl_.ncclRecv(to, count_, ncclFloat, from_rank, gpu.communicator, gpu.stream),
+    check(nccl_.ncclRecv(to, count_, nccl_type(), from_rank, gpu.communicator, gpu.stream),
           "ncclRecv");
+  }
+
+  ncclDataType_t nccl_type() const {
+    switch (type_) {
+      case DataType::half:
+        return ncclFloat16;
+      case DataType::bfloat16:
+        return ncclBfloat16;
+      case DataType::uint8:
+        return ncclUint8;
+      case DataType::float32:
+        break;
+    }
+    return ncclFloat32;
   }
 
   void check(ncclResult_t status, const char* call) const { cuda::require(nccl_, status, call); }
 
   Operation operation_;
+  DataType type_;
   Placement placement_;
   int root_;
   const Gpus& gpus_;

@@ -11,9 +11,10 @@
 namespace lambcast::validate {
 
 // Returns a collective of NCCL. `size` is one of sizes_to_run() and fits the buffers of the GPUs.
-// fp32, sum. As in nccl-tests, all_to_all is a group of one send and one receive per peer, and
-// send_recv one send to the next rank and one receive from the previous one. NCCL documents
-// in-place forms of all_reduce, all_gather, reduce_scatter and broadcast; null for the others.
+// Reductions are sums. As in nccl-tests, all_to_all is a group of one send and one receive per
+// peer, and send_recv one send to the next rank and one receive from the previous one. NCCL
+// documents in-place forms of all_reduce, all_gather, reduce_scatter and broadcast; null for the
+// others.
 std::unique_ptr<TimedCollective> nccl_collective(const MeasureOptions& options, const Gpus& gpus,
                                                  std::uint64_t size, Placement placement);
 

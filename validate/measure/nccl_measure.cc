@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
 #include <thread>
 
 #include "kernels/nccl/shared_gpu.h"
@@ -39,7 +40,8 @@ void check_ranks(const MeasureOptions& options, int ranks) {
   if (options.root >= ranks) {
     fail_input({{}, 0, "-r"}, fmt::format("there is no rank {} among {}", options.root, ranks));
   }
-  sizes_to_run(options, block_bytes(options.operation, ranks));
+  check_type(options, ranks);
+  sizes_to_run(options, block_bytes(options.operation, ranks, options.type));
 }
 
 // Returns the GPUs of this process: -g of them, or without -g one under a launcher and all
@@ -134,6 +136,22 @@ int measure_nccl(const MeasureOptions& options, std::ostream& out) {
                          options.share_gpu};
   const auto others = meet_over_tcp(launch, kMeetWithin_s);
   return measure_ranks(head_of(options, nccl, sharing), local, *others, out);
+}
+
+int survey_nccl(const SurveyOptions& survey, const MeasureOptions& options) {
+  const Launch launch = launch_of(process_environment());
+  check_flags(options, launch);
+  if (options.share_gpu)
+    fail_input({{}, 0, "--share-gpu"}, "one GPU for several ranks measures no network", "no");
+  for (const Operation operation : survey.operations)
+    if (operation == Operation::ping_pong)
+      fail_input({{}, 0, "--op"}, "ping_pong is not measured with NCCL");
+  const std::vector<int> devices = local_devices(options, launch, count_gpus());
+  const int held = static_cast<int>(devices.size());
+  const cuda::NcclApi& nccl = cuda::load_nccl();
+  const LocalRanks local{nccl, devices, launch.rank * held, launch.processes * held, false};
+  const auto ranks = surveyed_nccl_ranks(head_of(options, nccl, GpuSharing::none), local, launch);
+  return run_survey(survey, options, *ranks, std::cin, std::cout);
 }
 
 }  // namespace lambcast::validate

@@ -22,25 +22,6 @@ std::string host_name() {
   return name.data();
 }
 
-std::vector<RankPlace> gather_places(Rendezvous& others, const LocalRanks& local) {
-  std::vector<RankPlace> mine;
-  int rank = local.first_rank;
-  for (const int device : local.devices) {
-    mine.push_back(
-        {local.hosts_of_their_own ? fmt::format("{}/rank{}", host_name(), rank) : host_name(),
-         device, gpu_name(device)});
-    ++rank;
-  }
-  std::vector<RankPlace> places;
-  for (const std::string& lines : others.exchange(place_lines(mine)))
-    for (RankPlace& place : places_in(lines)) places.push_back(std::move(place));
-  if (places.size() != static_cast<std::size_t>(local.ranks))
-    throw Error(Exit::failure,
-                fmt::format("the processes hold {} ranks together, not {}: all need the same -g",
-                            places.size(), local.ranks));
-  return places;
-}
-
 Gpus connect_gpus(Rendezvous& others, const LocalRanks& local, std::uint64_t bytes) {
   const cuda::NcclApi& nccl = local.nccl;
   ncclUniqueId id{};
@@ -163,17 +144,36 @@ MeasuredRow measure_size(const MeasureOptions& options, std::uint64_t size, cons
 
 }  // namespace
 
+std::vector<RankPlace> gather_places(Rendezvous& others, const LocalRanks& local) {
+  std::vector<RankPlace> mine;
+  int rank = local.first_rank;
+  for (const int device : local.devices) {
+    mine.push_back(
+        {local.hosts_of_their_own ? fmt::format("{}/rank{}", host_name(), rank) : host_name(),
+         device, gpu_name(device)});
+    ++rank;
+  }
+  std::vector<RankPlace> places;
+  for (const std::string& lines : others.exchange(place_lines(mine)))
+    for (RankPlace& place : places_in(lines)) places.push_back(std::move(place));
+  if (places.size() != static_cast<std::size_t>(local.ranks))
+    throw Error(Exit::failure,
+                fmt::format("the processes hold {} ranks together, not {}: all need the same -g",
+                            places.size(), local.ranks));
+  return places;
+}
+
 int measure_ranks(MeasuredTable head, const LocalRanks& local, Rendezvous& others,
                   std::ostream& out) {
   const MeasureOptions options = head.options;
   head.places = gather_places(others, local);
   const std::vector<std::uint64_t> sizes =
-      sizes_to_run(options, block_bytes(options.operation, local.ranks));
+      sizes_to_run(options, block_bytes(options.operation, local.ranks, options.type));
   const Gpus gpus = connect_gpus(others, local, sizes.back());
-  Report report(std::move(head), local.first_rank == 0 ? &out : nullptr, sizes.size());
-  for (const std::uint64_t size : sizes) {
-    report.add(measure_size(options, size, gpus, others));
-  }
+  Report report(std::move(head), local.first_rank == 0 ? &out : nullptr,
+                sizes.size() * static_cast<std::size_t>(options.cycles));
+  for (int cycle = 0; cycle < options.cycles; ++cycle)
+    for (const std::uint64_t size : sizes) report.add(measure_size(options, size, gpus, others));
   others.exchange({});  // no communicator is destroyed while another rank still uses it
   return report.finish();
 }

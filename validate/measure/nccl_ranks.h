@@ -8,6 +8,7 @@
 #include "validate/measure/options.h"
 #include "validate/measure/rendezvous.h"
 #include "validate/measure/report.h"
+#include "validate/measure/survey.h"
 
 namespace lambcast::validate {
 
@@ -23,5 +24,14 @@ struct LocalRanks {
 // table that are not determined here; the ranks' places come from `others`. Rank 0 writes to `out`.
 int measure_ranks(MeasuredTable head, const LocalRanks& local, Rendezvous& others,
                   std::ostream& out);
+
+// Returns the places of all ranks; all threads call it. Throws Error (failure) if they do not hold
+// `local.ranks` ranks together.
+std::vector<RankPlace> gather_places(Rendezvous& others, const LocalRanks& local);
+
+// Returns the ranks of a survey. The processes of a table meet again at the port after that of
+// `launch`, by a secret that the first one draws; the others wait.
+std::unique_ptr<SurveyedRanks> surveyed_nccl_ranks(const MeasuredTable& head,
+                                                   const LocalRanks& local, const Launch& launch);
 
 }  // namespace lambcast::validate

@@ -1,10 +1,14 @@
 #include "validate/measure/nccl_ranks.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <sstream>
 
 #include "kernels/cuda_on_cpu/fake_nccl.h"
+#include "sim/base/temporary_folder.h"
+#include "validate/measure/survey.h"
+#include "validate/survey/survey_tables.h"
 
 using namespace lambcast;
 using namespace lambcast::validate;
@@ -113,6 +117,21 @@ TEST_CASE("every operation over several ranks comes out exact, padding included"
   }
 }
 
+TEST_CASE("every operation comes out exact in every type that training sends") {
+  for (const DataType type : data_types)
+    for (const Operation operation : kOperations) {
+      if (operation == Operation::compressed_allreduce) continue;
+      INFO(name_of(operation) << " of " << name_of(type));
+      MeasureOptions options = small_sizes(operation, 3);
+      options.type = type;
+      options.cycles = 2;
+      const Outcome outcome = measure(options, 3, FakeFault::none, *meet_over_tcp({}, 1));
+      CHECK(outcome.code == 0);
+      CHECK_THAT(outcome.text, Catch::Contains(fmt::format(" {} ", name_of(type))));
+      CHECK(measure(options, 3, FakeFault::flipped_bit, *meet_over_tcp({}, 1)).code == 1);
+    }
+}
+
 TEST_CASE("a flipped bit is detected in every operation") {
   for (const Operation operation : kOperations) {
     INFO(name_of(operation));
@@ -165,4 +184,30 @@ TEST_CASE("options without checks, warm-up or in-place columns make fewer calls"
   CHECK(groups() == 4);
   options.check_iterations = options.warmup = 1;
   CHECK(groups() == 8);
+}
+
+TEST_CASE("a survey measures a table of each operation and type, and asks before each") {
+  const TemporaryFolder folder;
+  MeasureOptions options = small_sizes(Operation::all_reduce, 3);
+  options.root = 0;
+  MeasuredTable head;
+  head.backend = Backend::nccl;
+  head.has_spread = false;
+  const cuda::NcclApi nccl = fake_nccl(FakeFault::none);
+  const auto ranks = surveyed_nccl_ranks(head, {nccl, {0, 1, 2}, 0, 3, false}, {});
+  SurveyOptions survey{folder.path().string(),
+                       {Operation::all_reduce, Operation::all_gather},
+                       {DataType::float32, DataType::half}};
+  survey.steered = true;
+  std::istringstream answers("go\ngo\ngo\nstop\n");
+  std::ostringstream news;
+  CHECK(run_survey(survey, options, *ranks, answers, news) == 0);
+  CHECK(news.str() == "plan\nall_reduce-n1.csv\nall_reduce-half-n1.csv\nall_gather-n1.csv\n");
+  CHECK_FALSE(exists(folder.path() / "tables" / "all_gather-half-n1.csv"));
+  const auto tables = surveyed_tables(folder.path());
+  REQUIRE(tables.size() == 3);
+  for (const Measurement& table : tables) {
+    CHECK(table.rows.size() == 3);
+    CHECK(table.backend == Backend::nccl);
+  }
 }

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <map>
 
+#include "validate/measure/expected_result.h"
+
 namespace lambcast::validate {
 namespace {
 
@@ -74,8 +76,8 @@ const std::map<std::string, std::string> kOfNcclTests{
     {"--ngpus", "is spelled -g here"},
     {"--average", "is spelled -a here"},
     {"-J", "is spelled --format json here"},
-    {"-d", "is not supported: only float is measured"},
-    {"--datatype", "is not supported: only float is measured"},
+    {"--datatype", "is spelled -d here"},
+    {"--run_cycles", "is spelled -N here"},
     {"-o", "is not supported: every reduction is a sum"},
     {"-t", "is not supported: give -g, or start more processes"},
     {"--nthreads", "is not supported: give -g, or start more processes"},
@@ -86,7 +88,27 @@ const std::map<std::string, std::string> kOfNcclTests{
     {"-z", "is not supported: NCCL is waited for after all iterations, MPI after each"},
     {"--blocking", "is not supported: NCCL is waited for after all iterations, MPI after each"}};
 
+// Reads a flag that is a whole number; returns false for any other flag.
+bool apply_whole(const std::string& name, const std::string& value, MeasureOptions& o) {
+  struct Flag {
+    const char* name;
+    int MeasureOptions::*option;
+    int low;
+  };
+  static constexpr Flag flags[] = {
+      {"-n", &MeasureOptions::iterations, 1},       {"-w", &MeasureOptions::warmup, 0},
+      {"-c", &MeasureOptions::check_iterations, 0}, {"-r", &MeasureOptions::root, 0},
+      {"-N", &MeasureOptions::cycles, 1},           {"-g", &MeasureOptions::gpus_per_process, 1}};
+  for (const Flag& flag : flags) {
+    if (name != flag.name) continue;
+    o.*flag.option = parse_whole(value, name, flag.low);
+    return true;
+  }
+  return false;
+}
+
 void apply(const std::string& name, const std::string& value, MeasureOptions& o) {
+  if (apply_whole(name, value, o)) return;
   if (name == "-b") {
     o.min_bytes = parse_size(value, name);
   } else if (name == "-e") {
@@ -95,16 +117,8 @@ void apply(const std::string& name, const std::string& value, MeasureOptions& o)
     o.factor = parse_number(value, name, 1.001);
   } else if (name == "-i") {
     o.step_bytes = parse_size(value, name);
-  } else if (name == "-n") {
-    o.iterations = parse_whole(value, name, 1);
-  } else if (name == "-w") {
-    o.warmup = parse_whole(value, name, 0);
-  } else if (name == "-c") {
-    o.check_iterations = parse_whole(value, name, 0);
-  } else if (name == "-r") {
-    o.root = parse_whole(value, name, 0);
-  } else if (name == "-g") {
-    o.gpus_per_process = parse_whole(value, name, 1);
+  } else if (name == "-d") {
+    o.type = parse_data_type(value);
   } else if (name == "-a") {
     o.rank_time = parse_word<RankTime>(value, name,
                                        {{"0", RankTime::rank0},
@@ -138,11 +152,27 @@ void apply(const std::string& name, const std::string& value, MeasureOptions& o)
     if (const auto found = kOfNcclTests.find(name); found != kOfNcclTests.end()) {
       fail_input(flag(name), found->second);
     }
-    static const std::vector<std::string> kKnown{
-        "-b",       "-e",          "-f",          "-i",        "-n",
-        "-w",       "-c",          "-r",          "-g",        "-a",
-        "--op",     "--statistic", "--share-gpu", "--staging", "--seconds-per-size",
-        "--format", "--manifest",  "--algorithm", "--network"};
+    static const std::vector<std::string> kKnown{"-b",
+                                                 "-e",
+                                                 "-f",
+                                                 "-i",
+                                                 "-n",
+                                                 "-w",
+                                                 "-c",
+                                                 "-r",
+                                                 "-g",
+                                                 "-a",
+                                                 "-d",
+                                                 "-N",
+                                                 "--op",
+                                                 "--statistic",
+                                                 "--share-gpu",
+                                                 "--staging",
+                                                 "--seconds-per-size",
+                                                 "--format",
+                                                 "--manifest",
+                                                 "--algorithm",
+                                                 "--network"};
     fail_unknown(flag(name), "flag", name, kKnown);
   }
 }
@@ -161,6 +191,8 @@ std::string_view measure_help() {
   -w N                        warm-up iterations before them (default: 1)
   -c N                        iterations whose results are checked, 0 for none (default: 1)
   -r RANK                     rank that broadcast and reduce start or end at (default: 0)
+  -d WORD                     type: float (the default), half, bfloat16, uint8
+  -N N                        times that all sizes are run (default: 1)
   -g N                        GPUs of this process (default: all of the node, or 1 under a launcher)
   -a 0|1|2|3                  time of an iteration: of rank 0, or the mean, least or most of all ranks (default: 1)
   --statistic WORD            time of a size: mean (the default) or median of its iterations
@@ -168,13 +200,15 @@ std::string_view measure_help() {
   --staging WORD              copies next to DeepSpeed's exchange: none (the default) or memcpy
   --share-gpu yes|no          several ranks on one GPU (default: no)
   --format WORD               nccl-tests (the default), json or csv
+  --tables DIR                folder for a table of each of --op and -d, lists with commas then, over 1, 2, 4, ... nodes (default: none)
+  --budget SECONDS            no table of --tables is begun after this time (default: 600)
   --manifest FILE             file for versions and settings as JSON (default: none)
   --algorithm TEXT            algorithm that was forced from outside, such as ring, for the header of the CSV (default: none)
   --network TEXT              name of the network for the header of the CSV, such as "10 Gbit/s Ethernet" (default: none)
 compressed_allreduce includes the compression kernels with nccl; with mpi it is DeepSpeed's exchange without them.
 --share-gpu puts -g ranks on one GPU, or the processes of a launcher: for launch, proxy and TCP, not for links.
 Processes of mpirun (Open MPI, MPICH, Intel MPI, MVAPICH), srun or torchrun measure nccl together. Over several hosts
-they meet at MASTER_ADDR, an address of the host of rank 0, and MASTER_PORT (29500): torchrun sets both, else export
+they meet at MASTER_ADDR, an address of the host of rank 0, and MASTER_PORT (29500): torchrun sets both, srun the first, else export
 them. Over several hosts set LAMBCAST_TOKEN to the same secret for all, or LAMBCAST_TOKEN_FILE to a path in a folder
 that they share: a process without the secret is not let in.
 Examples
@@ -182,6 +216,7 @@ Examples
   lambcast measure --backend nccl --share-gpu yes -g 4 --op compressed_allreduce -b 8 -e 256M -f 4
   MASTER_ADDR=node0 LAMBCAST_TOKEN_FILE=$HOME/token mpirun -x MASTER_ADDR -x LAMBCAST_TOKEN_FILE \
     -n 16 -N 8 lambcast measure --backend nccl -b 8 -e 1G -f 2
+  srun lambcast measure --backend nccl --tables mine --op all_reduce,all_gather -d float,half,uint8 -b 64K -e 256M -f 4
   mpirun -n 8 lambcast measure --backend mpi --op compressed_allreduce -b 1M -e 64M -f 4 --format csv)";
 }
 
@@ -198,10 +233,29 @@ MeasureOptions parse_measure_flags(const std::vector<std::string>& flags) {
   return options;
 }
 
-std::uint64_t block_bytes(Operation operation, int ranks) {
+DataType parse_data_type(const std::string& text) {
+  static const std::map<std::string, DataType> kNames{
+      {"float", DataType::float32}, {"fp32", DataType::float32}, {"half", DataType::half},
+      {"fp16", DataType::half},     {"uint8", DataType::uint8},  {"bfloat16", DataType::bfloat16},
+      {"bf16", DataType::bfloat16}};
+  return parse_word<DataType>(text, "-d", kNames);
+}
+
+void check_type(const MeasureOptions& options, int ranks) {
+  if (options.operation == Operation::compressed_allreduce && options.type != DataType::float32)
+    fail_input(flag("-d"), "compressed_allreduce compresses float", "float");
+  if (options.check_iterations > 0 && has_sum(options.operation) &&
+      ranks > most_exact_ranks(options.type))
+    fail_input(flag("-c"),
+               fmt::format("sums of {} over {} ranks are rounded, so none is exact",
+                           name_of(options.type), ranks),
+               "0");
+}
+
+std::uint64_t block_bytes(Operation operation, int ranks, DataType type) {
   const bool blocks = operation == Operation::all_gather ||
                       operation == Operation::reduce_scatter || operation == Operation::all_to_all;
-  return sizeof(float) * static_cast<std::uint64_t>(blocks ? ranks : 1);
+  return bytes_of(type) * static_cast<std::uint64_t>(blocks ? ranks : 1);
 }
 
 std::vector<std::uint64_t> sizes_to_run(const MeasureOptions& options, std::uint64_t block) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "validate/measure/data_type.h"
 #include "validate/measurement.h"
 
 namespace lambcast::validate {
@@ -30,6 +31,7 @@ constexpr bool shows_in_place(ReportFormat format) { return format != ReportForm
 
 struct MeasureOptions {
   Operation operation = Operation::all_reduce;
+  DataType type = DataType::float32;   // -d
   std::uint64_t min_bytes = 32 << 20;  // -b
   std::uint64_t max_bytes = 32 << 20;  // -e
   double factor = 2;                   // -f
@@ -38,6 +40,7 @@ struct MeasureOptions {
   int warmup = 1;                      // -w
   int check_iterations = 1;            // -c
   int root = 0;                        // -r
+  int cycles = 1;                      // -N: times that all sizes are run
   // -g; 0: all local GPUs, or one under a launcher. With share_gpu: ranks of this process.
   int gpus_per_process = 0;
   bool share_gpu = false;  // NCCL: several ranks on one GPU, see shared_gpu.h
@@ -55,16 +58,24 @@ struct MeasureOptions {
 // Returns the help text of the flags, with examples.
 std::string_view measure_help();
 
-// Reads the flags of nccl-tests (-b -e -f -i -n -w -c -r -g -a) and the project's own long ones:
+// Reads the flags of nccl-tests (-b -e -f -i -n -w -c -r -g -a -d -N) and the project's own long
+// ones:
 // --op,
 // --statistic mean|median, --staging none|memcpy, --share-gpu yes|no, --seconds-per-size S,
 // --format nccl-tests|json|csv, --manifest FILE, --algorithm TEXT, --network TEXT. Throws Error
 // naming the flag; for a flag that only nccl-tests has, the error names its replacement.
 MeasureOptions parse_measure_flags(const std::vector<std::string>& flags);
 
-// Returns the unit of sizes: one fp32 element per rank for collectives of blocks, one element for
-// others (compressed_allreduce pads).
-std::uint64_t block_bytes(Operation operation, int ranks);
+// Parses a type by its name in nccl-tests; fp16, bf16 and fp32 are names too. Throws Error naming
+// the flag -d.
+DataType parse_data_type(const std::string& text);
+
+// Returns the unit of sizes: one element per rank for collectives of blocks, one element for others
+// (compressed_allreduce pads).
+std::uint64_t block_bytes(Operation operation, int ranks, DataType type = DataType::float32);
+
+// Throws Error if results of this type cannot be made or checked by so many ranks.
+void check_type(const MeasureOptions& options, int ranks);
 
 // Returns the sizes to run, smallest first, rounded down to whole blocks. Sizes that round to zero
 // or to the previous one are left out. Throws Error if none is left, and for more than 10,000.

@@ -23,12 +23,14 @@ constexpr std::uint32_t pattern_value(int rank, std::uint64_t i) {
   return (static_cast<std::uint32_t>(rank) + pattern_residue(i)) % kPatternValues;
 }
 
-// Returns sums[h], the sum over the ranks of an element with residue h.
-inline std::array<float, kPatternValues> pattern_sums(int ranks) {
+// Returns sums[h], the sum over the ranks of an element with residue h. Each value is taken modulo
+// `values`.
+inline std::array<float, kPatternValues> pattern_sums(int ranks,
+                                                      std::uint32_t values = kPatternValues) {
   std::array<float, kPatternValues> sums{};
   for (std::uint32_t h = 0; h < kPatternValues; ++h) {
     for (int r = 0; r < ranks; ++r) {
-      sums[h] += static_cast<float>((static_cast<std::uint32_t>(r) + h) % kPatternValues);
+      sums[h] += static_cast<float>((static_cast<std::uint32_t>(r) + h) % kPatternValues % values);
     }
   }
   return sums;

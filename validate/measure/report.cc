@@ -22,7 +22,8 @@ bool has_blocks(Operation operation) {
 }
 
 std::uint64_t count_of(const MeasuredTable& table, const MeasuredRow& row) {
-  const auto elements = static_cast<std::uint64_t>(row.out_of_place.row.size.value()) / 4;
+  const auto elements =
+      static_cast<std::uint64_t>(row.out_of_place.row.size.value()) / bytes_of(table.options.type);
   return has_blocks(table.options.operation) ? elements / table.places.size() : elements;
 }
 
@@ -79,6 +80,16 @@ std::string statistic_words(const MeasuredTable& table) {
                      rank_time_words(table.options.rank_time), over);
 }
 
+// Returns the settings that nccl-tests prints above its table, as flags.
+std::string options_words(const MeasureOptions& o) {
+  const std::string next =
+      o.step_bytes > 0 ? fmt::format("-i {}", o.step_bytes) : fmt::format("-f {:g}", o.factor);
+  return fmt::format(
+      "-d {} -b {} -e {} {} -n {} -w {} -c {} -N {}{}", name_of(o.type), o.min_bytes, o.max_bytes,
+      next, o.iterations, o.warmup, o.check_iterations, o.cycles,
+      o.seconds_per_size > 0 ? fmt::format(" --seconds-per-size {:g}", o.seconds_per_size) : "");
+}
+
 // Formats a bandwidth as wide as in nccl-tests, with more digits for a slow link.
 std::string rate(double GBps) {
   return GBps < 1 ? fmt::format("{:6.4f}", GBps) : fmt::format("{:6.2f}", GBps);
@@ -111,7 +122,7 @@ void write_text_head(const MeasuredTable& table, std::ostream& out) {
   out << fmt::format("# Collective test starting: {}\n", name_of(o.operation));
   out << fmt::format(
       "# nThread 1 nGpus 1 minBytes {} maxBytes {} step: {}(factor) warmup iters: {} "
-      "iters: {} validation: {}\n",
+      "iters: {} agg iters: 1 validation: {} graph: 0\n",
       o.min_bytes, o.max_bytes, o.factor, o.warmup, o.iterations, o.check_iterations);
   out << fmt::format("# timing: {}\n", statistic_words(table));
   if (const auto words = staging_words(table)) out << fmt::format("# staging: {}\n", *words);
@@ -151,11 +162,11 @@ std::string half_text(const Measurement& measurement, const std::optional<Measur
 
 void write_text_row(const MeasuredTable& table, const Measurement& measurement,
                     const MeasuredRow& row, std::ostream& out) {
-  out << fmt::format("{:>12}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n",
-                     static_cast<std::uint64_t>(row.out_of_place.row.size.value()),
-                     count_of(table, row), "float", reduction(table.options.operation),
-                     root_of(table), half_text(measurement, row.out_of_place),
-                     half_text(measurement, row.in_place));
+  out << fmt::format(
+      "{:>12}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n",
+      static_cast<std::uint64_t>(row.out_of_place.row.size.value()), count_of(table, row),
+      name_of(table.options.type), reduction(table.options.operation), root_of(table),
+      half_text(measurement, row.out_of_place), half_text(measurement, row.in_place));
 }
 
 void write_text_tail(const MeasuredTable& table, const Measurement& measurement,
@@ -197,7 +208,8 @@ void write_json_head(const MeasuredTable& table, std::ostream& out) {
             {"collective", name_of(table.options.operation)},
             {"backend", traits_of(table.backend).word},
             {"library", table.library},
-            {"timing", statistic_words(table)}};
+            {"timing", statistic_words(table)},
+            {"options", options_words(table.options)}};
   if (const auto words = staging_words(table)) json["staging"] = *words;
   for (const auto& [key, words] : sharing_notes(table)) json[key] = words;
   for (std::size_t rank = 0; rank < table.places.size(); ++rank) {
@@ -216,7 +228,7 @@ void write_json_row(const MeasuredTable& table, const Measurement& measurement,
                     const MeasuredRow& row, std::ostream& out) {
   Json json{{"size", static_cast<std::uint64_t>(row.out_of_place.row.size.value())},
             {"count", count_of(table, row)},
-            {"type", "float"},
+            {"type", name_of(table.options.type)},
             {"redop", reduction(table.options.operation)},
             {"root", fmt::format("{}", root_of(table))}};
   add_half(json, "out_of_place", measurement, row.out_of_place);
@@ -257,6 +269,7 @@ Measurement to_measurement(const MeasuredTable& table) {
   notes.emplace_back("kernel", kernel_name());
   if (!table.options.network.empty()) notes.emplace_back("network", table.options.network);
   notes.emplace_back("timing", statistic_words(table));
+  notes.emplace_back("options", options_words(table.options));
   for (auto& note : sharing_notes(table)) notes.push_back(std::move(note));
   std::string settings;
   for (const std::string& entry : allowed_environment()) {

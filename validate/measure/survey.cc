@@ -23,15 +23,15 @@ std::optional<std::string> take(std::vector<std::string>& flags, const std::stri
   return value;
 }
 
-std::vector<Operation> parse_operations(const std::string& text) {
-  std::vector<Operation> operations;
+// Returns the words of a list with commas between them.
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> words;
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find(',', at), text.size());
-    operations.push_back(
-        parse_operation(text.substr(at, end - at), {"", 0, "--ops"}, Operation::stream));
+    words.push_back(text.substr(at, end - at));
     at = end + 1;
   }
-  return operations;
+  return words;
 }
 
 namespace fs = std::filesystem;
@@ -56,13 +56,16 @@ Nodes nodes_of(const std::vector<RankPlace>& places) {
 
 struct PlannedTable {
   Operation operation;
+  DataType type;
   int nodes, ranks;
+  std::uint64_t block_bytes;     // unit of its sizes
   std::vector<bool> takes_part;  // for each rank of the launch
 
-  std::string file() const { return survey_table_name(operation, nodes); }
+  std::string file() const { return survey_table_name(operation, type, nodes); }
 };
 
-std::vector<PlannedTable> planned_tables(const SurveyOptions& survey, const Nodes& nodes) {
+std::vector<PlannedTable> planned_tables(const SurveyOptions& survey, const SurveyedRanks& of) {
+  const Nodes nodes = nodes_of(of.places());
   std::vector<PlannedTable> tables;
   for (const int count : surveyed_node_counts(nodes.count, nodes.several_ranks)) {
     std::vector<bool> takes_part;
@@ -70,22 +73,23 @@ std::vector<PlannedTable> planned_tables(const SurveyOptions& survey, const Node
     const auto ranks = static_cast<int>(std::ranges::count(takes_part, true));
     if (ranks < 2) continue;
     for (const Operation operation : survey.operations)
-      tables.push_back({operation, count, ranks, takes_part});
+      for (const DataType type : survey.types)
+        if (const std::uint64_t block = of.block_bytes(operation, type, ranks))
+          tables.push_back({operation, type, count, ranks, block, takes_part});
   }
   return tables;
 }
 
 // Writes a row for each table and size. A rename makes the complete file appear at once.
 void write_plan(const SurveyOptions& survey, const MeasureOptions& options,
-                const std::vector<PlannedTable>& tables, const SurveyedRanks& ranks) {
+                const std::vector<PlannedTable>& tables) {
   fs::create_directories(fs::path(survey.folder) / "tables");
   const fs::path plan = fs::path(survey.folder) / "plan.csv", begun = plan.string() + ".tmp";
   {
     std::ofstream file(begun);
     file << "table,operation,nodes,ranks,size_bytes\n";
     for (const PlannedTable& table : tables)
-      for (const std::uint64_t size :
-           sizes_to_run(options, ranks.block_bytes(table.operation, table.ranks)))
+      for (const std::uint64_t size : sizes_to_run(options, table.block_bytes))
         file << fmt::format("{},{},{},{},{}\n", table.file(), name_of(table.operation), table.nodes,
                             table.ranks, size);
     if (!file.flush()) throw Error(Exit::failure, plan.string() + ": cannot be written");
@@ -102,16 +106,26 @@ std::vector<int> surveyed_node_counts(int nodes, bool several_ranks_a_node) {
   return counts;
 }
 
-std::string survey_table_name(Operation operation, int nodes) {
-  return fmt::format("{}-n{}.csv", name_of(operation), nodes);
+std::string survey_table_name(Operation operation, DataType type, int nodes) {
+  return type == DataType::float32
+             ? fmt::format("{}-n{}.csv", name_of(operation), nodes)
+             : fmt::format("{}-{}-n{}.csv", name_of(operation), name_of(type), nodes);
 }
 
 std::optional<SurveyOptions> take_survey_flags(std::vector<std::string>& flags) {
-  const std::optional<std::string> folder = take(flags, "--survey");
+  const std::optional<std::string> folder = take(flags, "--tables");
   if (!folder) return std::nullopt;
-  SurveyOptions survey{*folder, {Operation::all_reduce}};
-  if (const auto operations = take(flags, "--ops"))
-    survey.operations = parse_operations(*operations);
+  SurveyOptions survey{*folder};
+  if (const auto list = take(flags, "--op")) {
+    survey.operations.clear();
+    for (const std::string& word : words_of(*list))
+      survey.operations.push_back(parse_operation(word, {"", 0, "--op"}, Operation::stream));
+  }
+  if (const auto list = take(flags, "-d")) {
+    survey.types.clear();
+    for (const std::string& word : words_of(*list)) survey.types.push_back(parse_data_type(word));
+  }
+  survey.steered = take(flags, "--steered").has_value();
   if (const auto budget = take(flags, "--budget")) {
     const char* const end = budget->data() + budget->size();
     const auto [stopped, status] = std::from_chars(budget->data(), end, survey.budget_s);
@@ -124,28 +138,35 @@ std::optional<SurveyOptions> take_survey_flags(std::vector<std::string>& flags) 
 int run_survey(const SurveyOptions& survey, const MeasureOptions& options, SurveyedRanks& ranks,
                std::istream& answers, std::ostream& news) {
   const auto begun = std::chrono::steady_clock::now();
-  const std::vector<PlannedTable> tables = planned_tables(survey, nodes_of(ranks.places()));
+  const std::vector<PlannedTable> tables = planned_tables(survey, ranks);
   if (tables.empty())
     throw Error(Exit::usage,
-                "survey: one rank measures no collective; start it with mpirun or srun");
+                ranks.places().size() < 2
+                    ? "survey: one rank measures no collective; start it with mpirun or srun"
+                    : "-d: MPI adds no 16-bit numbers (allowed: float, uint8, or an operation "
+                      "without a sum)");
   // Tells the first process's reader that `what` is done; returns whether all ranks go on.
   const auto goes_on = [&](const std::string& what) {
-    std::string answer;
+    std::string answer = "go";
     if (ranks.first()) {
-      news << what << std::endl;
-      std::getline(answers, answer);
+      if (survey.steered) {
+        news << what << std::endl;
+        std::getline(answers, answer);
+      }
       const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
       if (took.count() >= survey.budget_s) answer = "stop";
     }
     return ranks.value_of_first(answer == "go");
   };
-  if (ranks.first()) write_plan(survey, options, tables, ranks);
+  if (ranks.first()) write_plan(survey, options, tables);
   int code = 0;
   std::string done = "plan";
   for (const PlannedTable& table : tables) {
     if (!goes_on(done)) return code;
     MeasureOptions of_table = options;
     of_table.operation = table.operation;
+    of_table.type = table.type;
+    of_table.format = ReportFormat::csv;
     std::ofstream file;
     if (ranks.first()) file.open(fs::path(survey.folder) / "tables" / table.file());
     code |= ranks.measure(of_table, table.takes_part, file);

@@ -1,14 +1,17 @@
-// Measures many tables of collectives in one launch: each operation over all nodes, then over 1, 2,
-// 4, ... of them. So one mpirun or srun describes a cluster, instead of one for each table.
+// Measures many tables of collectives in one launch. Each operation is measured in each type, over
+// all nodes first, then over 1, 2, 4, ... of them. So one mpirun or srun describes a cluster,
+// instead of one for each table. `lambcast measure --tables FOLDER` and `lambcast survey` use it.
 //
 // The first process writes FOLDER/plan.csv before any timing, with a row for each table and size.
-// Then it writes each table to FOLDER/tables/OPERATION-nNODES.csv, as `lambcast measure --format
+// Then it writes each table to FOLDER/tables/OPERATION-nNODES.csv (OPERATION-TYPE-nNODES.csv for
+// types other than float), as `lambcast measure --format
 // csv` prints it, row after row, so a survey that ends early keeps its finished rows. No table is
 // begun after `budget_s` seconds.
 //
-// The first process also writes a line to its standard output when the plan is written ("plan") and
-// after each table (its file name), and waits for a line on its standard input. Any answer but "go"
-// ends the survey, and so does the end of the input. Meanwhile no rank measures.
+// If `steered`, the first process also writes a line to its standard output when the plan is
+// written ("plan") and after each table (its file name), and waits for a line on its standard
+// input. Any answer but "go" ends the survey, and so does the end of the input. Meanwhile no rank
+// measures.
 #pragma once
 
 #include <iosfwd>
@@ -23,8 +26,10 @@ namespace lambcast::validate {
 
 struct SurveyOptions {
   std::string folder;
-  std::vector<Operation> operations;
+  std::vector<Operation> operations{Operation::all_reduce};
+  std::vector<DataType> types{DataType::float32};
   double budget_s = 600;
+  bool steered = false;
 };
 
 // The ranks of a launch, as a backend connects them. All processes make the same calls.
@@ -35,7 +40,8 @@ class SurveyedRanks {
   virtual bool first() const = 0;                            // whether rank 0 is in this process
   // Returns, on every process, the value that the first process passed.
   virtual bool value_of_first(bool mine) = 0;
-  virtual std::uint64_t block_bytes(Operation operation, int ranks) const = 0;
+  // Returns the unit of sizes, or 0 if the backend cannot run the operation in this type.
+  virtual std::uint64_t block_bytes(Operation operation, DataType type, int ranks) const = 0;
   // Measures one table on the ranks that take part; the first process writes to `out`. Returns 1 if
   // a result was wrong.
   virtual int measure(const MeasureOptions& options, const std::vector<bool>& takes_part,
@@ -47,11 +53,11 @@ class SurveyedRanks {
 // holds several ranks.
 std::vector<int> surveyed_node_counts(int nodes, bool several_ranks_a_node);
 
-// Returns the file name of a table: "all_reduce-n4.csv".
-std::string survey_table_name(Operation operation, int nodes);
+// Returns the file name of a table: "all_reduce-n4.csv", "all_reduce-half-n4.csv".
+std::string survey_table_name(Operation operation, DataType type, int nodes);
 
-// Removes --survey, --ops and --budget from `flags`; returns nothing without --survey. Throws Error
-// naming the flag.
+// Removes --tables and the flags that then have lists (--op, -d) or only then exist (--budget,
+// --steered yes) from `flags`; returns nothing without --tables. Throws Error naming the flag.
 std::optional<SurveyOptions> take_survey_flags(std::vector<std::string>& flags);
 
 // Runs the survey; `answers` and `news` are the standard streams described above. Returns 1 if a
@@ -59,8 +65,9 @@ std::optional<SurveyOptions> take_survey_flags(std::vector<std::string>& flags);
 int run_survey(const SurveyOptions& survey, const MeasureOptions& options, SurveyedRanks& ranks,
                std::istream& answers, std::ostream& news);
 
-// Runs all tables over MPI; the options are those of measure_mpi(). Returns 1 if a result was
-// wrong.
+// Run all tables over MPI or NCCL, with the options of measure_mpi() and measure_nccl(). Return 1
+// if a result was wrong.
 int survey_mpi(const SurveyOptions& survey, const MeasureOptions& options);
+int survey_nccl(const SurveyOptions& survey, const MeasureOptions& options);
 
 }  // namespace lambcast::validate

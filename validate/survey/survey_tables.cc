@@ -34,7 +34,7 @@ std::vector<CollectiveResult> replayed(const std::string& cluster,
   std::vector<CollectiveCase> cases;
   for (const Measurement& table : tables) {
     const std::string name = fmt::format("{} over {} ranks", name_of(table.operation), table.ranks);
-    cases.push_back({name, cluster, false, table, Backend::mpi_host});
+    cases.push_back({name, cluster, false, table, table.backend});
   }
   return replay_collectives(cases, {}).results;
 }
@@ -68,7 +68,7 @@ double median_error(const std::vector<CollectiveResult>& results) {
 
 }  // namespace
 
-std::vector<Measurement> planned_tables(const fs::path& plan) {
+std::vector<Measurement> planned_tables(const fs::path& plan, Backend backend) {
   csv::Reader reader = csv::Reader::of_file(plan);
   const std::size_t table = reader.column("table"), operation = reader.column("operation"),
                     nodes = reader.column("nodes"), ranks = reader.column("ranks"),
@@ -79,6 +79,7 @@ std::vector<Measurement> planned_tables(const fs::path& plan) {
     if (reader.text(table) != last) {
       last = reader.text(table);
       Measurement planned;
+      planned.backend = backend;
       planned.operation = validate::parse_operation(reader.text(operation),
                                                     {reader.name(), reader.line(), "operation"});
       planned.ranks = whole(reader, ranks);

@@ -15,8 +15,10 @@
 
 namespace lambcast {
 
-// Returns the tables that plan.csv announces, without times. Throws Error naming the file.
-std::vector<validate::Measurement> planned_tables(const std::filesystem::path& plan);
+// Returns the tables that plan.csv announces for a backend, without times. Throws Error naming the
+// file.
+std::vector<validate::Measurement> planned_tables(const std::filesystem::path& plan,
+                                                  Backend backend);
 
 // Returns the tables of `folder`/tables that have a row, in the order of their names.
 std::vector<validate::Measurement> surveyed_tables(const std::filesystem::path& folder);

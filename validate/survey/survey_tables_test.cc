@@ -19,20 +19,27 @@ TEST_CASE("survey: all nodes, then powers of two below") {
 }
 
 TEST_CASE("survey: its flags are removed from those of measure") {
-  std::vector<std::string> flags{"--survey", "mine", "-b", "1K", "--ops", "all_reduce,alltoall",
-                                 "--budget", "30"};
+  using validate::DataType;
+  std::vector<std::string> flags{
+      "--tables", "mine",       "-b",       "1K", "--op", "all_reduce,alltoall",
+      "-d",       "half,float", "--budget", "30"};
   const auto survey = validate::take_survey_flags(flags);
   REQUIRE(survey);
   CHECK(survey->folder == "mine");
   CHECK(survey->operations == std::vector{Operation::all_reduce, Operation::all_to_all});
+  CHECK(survey->types == std::vector{DataType::half, DataType::float32});
   CHECK(survey->budget_s == 30);
+  CHECK_FALSE(survey->steered);
   CHECK(flags == std::vector<std::string>{"-b", "1K"});
-  std::vector<std::string> none{"-b", "1K"};
+  std::vector<std::string> none{"-b", "1K", "--op", "all_reduce"};
   CHECK_FALSE(validate::take_survey_flags(none));
-  std::vector<std::string> wrong{"--survey", "mine", "--budget", "soon"};
+  CHECK(none.size() == 4);
+  std::vector<std::string> wrong{"--tables", "mine", "--budget", "soon"};
   CHECK_THROWS_WITH(validate::take_survey_flags(wrong), Catch::Contains("--budget"));
-  std::vector<std::string> cut{"--survey"};
+  std::vector<std::string> cut{"--tables"};
   CHECK_THROWS_WITH(validate::take_survey_flags(cut), Catch::Contains("has no value"));
+  CHECK(validate::survey_table_name(Operation::all_reduce, DataType::half, 4) ==
+        "all_reduce-half-n4.csv");
 }
 
 TEST_CASE("survey: a plan is forecast before, tables are compared after") {
@@ -41,7 +48,8 @@ TEST_CASE("survey: a plan is forecast before, tables are compared after") {
                                                "all_reduce-n2.csv,all_reduce,2,2,65536\n"
                                                "all_reduce-n2.csv,all_reduce,2,2,1048576\n"
                                                "all_gather-n2.csv,all_gather,2,2,65536\n";
-  const std::vector<validate::Measurement> planned = planned_tables(folder.path() / "plan.csv");
+  const std::vector<validate::Measurement> planned =
+      planned_tables(folder.path() / "plan.csv", Backend::mpi_host);
   REQUIRE(planned.size() == 2);
   CHECK(planned[0].rows.size() == 2);
   CHECK(planned[1].operation == Operation::all_gather);
@@ -92,7 +100,7 @@ TEST_CASE("survey: a damaged plan is named") {
   const TemporaryFolder folder;
   std::ofstream(folder.path() / "plan.csv")
       << "table,operation,nodes,ranks,size_bytes\na.csv,all_reduce,two,2,65536\n";
-  CHECK_THROWS_WITH(planned_tables(folder.path() / "plan.csv"),
+  CHECK_THROWS_WITH(planned_tables(folder.path() / "plan.csv", Backend::mpi_host),
                     Catch::Contains("plan.csv:2: nodes: 'two'"));
 }
 

@@ -1,0 +1,84 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+
+#include "sim/base/error.h"
+#include "validate/measure/nccl_ranks.h"
+
+namespace lambcast::validate {
+namespace {
+
+constexpr int kTableMeetsWithin_s = 120;
+constexpr int kLongestTable_s = 86'400;  // others wait for the ranks of a table
+
+std::string random_token() {
+  std::random_device random;
+  std::string token;
+  for (int i = 0; i < 8; ++i) token += fmt::format("{:08x}", random());
+  return token;
+}
+
+class NcclSurvey final : public SurveyedRanks {
+ public:
+  NcclSurvey(const MeasuredTable& head, const LocalRanks& local, const Launch& launch)
+      : head_(head),
+        local_(local),
+        launch_(launch),
+        others_(meet_over_tcp(launch, kTableMeetsWithin_s, kLongestTable_s)),
+        places_(gather_places(*others_, local)) {
+    launch_.token = others_->exchange(first() ? random_token() : "").front();
+    launch_.token_file.clear();
+  }
+
+  const std::vector<RankPlace>& places() const override { return places_; }
+  bool first() const override { return launch_.rank == 0; }
+  bool value_of_first(bool mine) override {
+    return others_->exchange(mine ? "yes" : "no").front() == "yes";
+  }
+
+  std::uint64_t block_bytes(Operation operation, DataType type, int ranks) const override {
+    const bool compresses = operation == Operation::compressed_allreduce;
+    if (compresses && type != DataType::float32) return 0;
+    return validate::block_bytes(operation, ranks, type);
+  }
+
+  int measure(const MeasureOptions& options, const std::vector<bool>& takes_part,
+              std::ostream& out) override {
+    const auto held = static_cast<std::ptrdiff_t>(local_.devices.size());
+    const auto mine = takes_part.begin() + local_.first_rank;
+    int code = 0;
+    if (*mine) {
+      const auto before = std::count(takes_part.begin(), mine, true);
+      const auto ranks = std::count(takes_part.begin(), takes_part.end(), true);
+      Launch launch = launch_;
+      launch.port += launch.processes > 1 ? 1 : 0;
+      launch.rank = static_cast<int>(before / held);
+      launch.processes = static_cast<int>(ranks / held);
+      LocalRanks local = local_;
+      local.first_rank = static_cast<int>(before);
+      local.ranks = static_cast<int>(ranks);
+      MeasuredTable head = head_;
+      head.options = options;
+      check_type(options, local.ranks);
+      code = measure_ranks(head, local, *meet_over_tcp(launch, kTableMeetsWithin_s), out);
+    }
+    return code;
+  }
+
+ private:
+  MeasuredTable head_;
+  LocalRanks local_;
+  Launch launch_;
+  std::unique_ptr<Rendezvous> others_;
+  std::vector<RankPlace> places_;
+};
+
+}  // namespace
+
+std::unique_ptr<SurveyedRanks> surveyed_nccl_ranks(const MeasuredTable& head,
+                                                   const LocalRanks& local, const Launch& launch) {
+  return std::make_unique<NcclSurvey>(head, local, launch);
+}
+
+}  // namespace lambcast::validate
