@@ -44,8 +44,8 @@ grep -q 'MPI adds no 16-bit numbers' <<< "$out" || fail "a sum of half is refuse
 # Several operations and types in one launch.
 tables=$(mktemp -d)
 run 2 --tables "$tables" --op all_reduce,all_gather -d float,half -b 1K -e 64K -f 8 -n 2
-found=$(ls "$tables/tables" | tr '\n' ' ')
-[ "$found" = "all_gather-half-n1.csv all_gather-n1.csv all_reduce-n1.csv " ] || fail "the tables are $found"
+found=$(cd "$tables/tables" && echo *)
+[ "$found" = "all_gather-half-n1.csv all_gather-n1.csv all_reduce-n1.csv" ] || fail "the tables are $found"
 grep -q '^# options: -d half -b 1024 -e 65536 -f 8 -n 2 -w 1 -c 1 -N 1$' "$tables/tables/all_gather-half-n1.csv" ||
   fail "the settings are not kept: $(cat "$tables/tables/all_gather-half-n1.csv")"
 rm -r "$tables"
