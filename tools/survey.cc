@@ -1,7 +1,11 @@
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -13,7 +17,6 @@
 #include "sim/base/output_file.h"
 #include "sim/base/printable.h"
 #include "sim/base/units.h"
-#include "tools/child_process.h"
 #include "tools/commands.h"
 #include "tools/stop_signal.h"
 #include "tools/terminal.h"
@@ -26,6 +29,8 @@
 #include "validate/measure/survey.h"
 #include "validate/survey/gpu_spread.h"
 #include "validate/survey/survey_tables.h"
+
+extern char** environ;
 
 namespace lambcast {
 namespace {
@@ -46,35 +51,98 @@ fs::path next_to_this_program(const char* name) {
   return fs::read_symlink("/proc/self/exe", error).parent_path() / name;
 }
 
+// Returns the ends of a pipe to read from and to write to, which a started program does not
+// inherit.
+std::array<int, 2> new_pipe() {
+  std::array<int, 2> ends{-1, -1};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0)
+    throw Error(Exit::failure, fmt::format("pipe: {}", std::strerror(errno)));
+  return ends;
+}
+
+enum class ChildStreams { inherited, piped };
+
+// A program that this one starts and waits for.
+class ChildProcess {
+ public:
+  // Starts the program `words[0]` with its arguments. If `streams` is piped, its standard input and
+  // output are pipes to this process. Throws Error (missing) if it cannot be started.
+  explicit ChildProcess(std::vector<std::string> words,
+                        ChildStreams streams = ChildStreams::inherited) {
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    std::array<int, 2> input{-1, -1}, output{-1, -1};
+    if (streams == ChildStreams::piped) {
+      input = new_pipe();
+      output = new_pipe();
+      to_.reset(fdopen(input[1], "w"));
+      from_.reset(fdopen(output[0], "r"));
+      posix_spawn_file_actions_adddup2(&actions, input[0], STDIN_FILENO);
+      posix_spawn_file_actions_adddup2(&actions, output[1], STDOUT_FILENO);
+    }
+    const int status =
+        posix_spawn(&id_, words.front().c_str(), &actions, nullptr, arguments.data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (streams == ChildStreams::piped) {
+      close(input[0]);
+      close(output[1]);
+    }
+    if (status != 0)
+      throw Error(Exit::missing, fmt::format("{}: {}", words.front(), std::strerror(status)));
+  }
+
+  // Returns the next line of its output, without the line end; nothing once the output has ended.
+  std::optional<std::string> line() {
+    std::string text;
+    for (int c = std::fgetc(from_.get()); c != EOF; c = std::fgetc(from_.get())) {
+      if (c == '\n') return text;
+      text += static_cast<char>(c);
+    }
+    return std::nullopt;
+  }
+  // Writes a line to its input. A program that has ended does not read it.
+  void answer(std::string_view text) {
+    fmt::print(to_.get(), "{}\n", text);
+    std::fflush(to_.get());
+  }
+
+  // Waits for the process to end; returns its exit code, or 1 if a signal ended it.
+  int code() {
+    int status = 0;
+    while (waitpid(id_, &status, 0) != id_ && errno == EINTR) continue;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : static_cast<int>(Exit::failure);
+  }
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  pid_t id_ = 0;
+  std::unique_ptr<std::FILE, Close> to_, from_;
+};
+
 // Returns the command of lambcast-measure, which runs as a separate process: MPI stays out of the
 // program that fits.
 std::vector<std::string> measuring(const SurveyFlags& flags) {
-  std::vector<std::string> words{next_to_this_program("lambcast-measure").string(),
-                                 "--backend",
-                                 flags.backend,
-                                 "--tables",
-                                 flags.folder,
-                                 "--steered",
-                                 "yes",
-                                 "--op",
-                                 flags.operations,
-                                 "-d",
-                                 flags.types,
-                                 "--budget",
-                                 fmt::format("{}", flags.budget_s),
-                                 "-b",
-                                 flags.min_bytes,
-                                 "-e",
-                                 flags.max_bytes,
-                                 "-f",
-                                 flags.factor,
-                                 "-n",
-                                 "100",
-                                 "-a",
-                                 "3",
-                                 "--seconds-per-size",
-                                 flags.seconds_per_size};
-  if (flags.backend == "mpi") words.insert(words.end(), {"--statistic", "median"});
+  std::vector<std::string> words{next_to_this_program("lambcast-measure").string()};
+  const std::pair<const char*, std::string> given[] = {
+      {"--backend", flags.backend},
+      {"--tables", flags.folder},
+      {"--steered", "yes"},
+      {"--op", flags.operations},
+      {"-d", flags.types},
+      {"--budget", fmt::format("{}", flags.budget_s)},
+      {"-b", flags.min_bytes},
+      {"-e", flags.max_bytes},
+      {"-f", flags.factor},
+      {"-n", "100"},
+      {"-a", "3"},
+      {"--seconds-per-size", flags.seconds_per_size},
+      {"--statistic", flags.backend == "mpi" ? "median" : "mean"}};
+  for (const auto& [name, value] : given) words.insert(words.end(), {name, value});
   return words;
 }
 
@@ -161,11 +229,12 @@ class Survey {
     write_output(file("held_out.csv"), "-o", compared.csv);
     print_text(fmt::format(
         "{}{}\nMedian error of the forecast on {}, before by {}, after by {}:\n{}"
-        "all: {:.1f}% before, {:.1f}% after\n\n{}Forecast with:\n  {}\n",
+        "all: {:.1f}% before, {:.1f}% after\n\n{}{}Forecast with:\n  {}\n",
         spread_text_, validate::brief_report(summary),
         held ? "sizes that were held out" : "the fitted sizes, too few to hold any out",
         flags_.cluster, file("cluster.toml"), compared.table, 100 * compared.median_before,
-        100 * compared.median_after, verdict_.empty() ? "" : "Verdict" + verdict_ + "\n\n",
+        100 * compared.median_after, side_by_side_.empty() ? "" : side_by_side_ + "\n",
+        verdict_.empty() ? "" : "Verdict" + verdict_ + "\n\n",
         validate::forecast_command(file("cluster.toml"), tables_, backend_)));
   }
 
@@ -187,16 +256,19 @@ class Survey {
 
   void keep_forecast() {
     write_output(file("forecast.csv"), "-o",
-                 survey_forecast_csv(flags_.cluster, planned_tables(file("plan.csv"), backend_)));
+                 survey_forecast_csv(flags_.cluster,
+                                     forecast_tables(planned_tables(file("plan.csv"), backend_))));
     if (!question_.empty()) write_output(file("verdict-before.json"), "-o", verdict_before_);
   }
 
   // Writes the description fitted to the rows measured so far, and the verdict with it.
   validate::FitSummary fit() {
-    tables_ = surveyed_tables(flags_.folder);
+    const std::vector<validate::Measurement> all = surveyed_tables(flags_.folder);
+    side_by_side_ = exchanges_side_by_side(all);
+    tables_ = forecast_tables(all);
     if (tables_.empty())
       throw Error(Exit::failure,
-                  fmt::format("no table was finished within {:g} s; try: a larger --budget",
+                  fmt::format("no table to fit was finished within {:g} s; try: a larger --budget",
                               flags_.budget_s));
     const std::vector<validate::Measurement> fitted = hold_out_sizes(tables_).fitted;
     const validate::FitSummary summary = validate::calibrate(base_, base_name_, fitted, backend_);
@@ -234,7 +306,7 @@ class Survey {
   WhatIf question_;
   std::string verdict_before_;  // JSON of the advice on the description that the survey began with
   std::vector<validate::Measurement> tables_;
-  std::string verdict_, spread_text_;
+  std::string verdict_, spread_text_, side_by_side_;
   bool decided_ = false;  // whether the interval of the speed-up lies on one side of 1
 };
 

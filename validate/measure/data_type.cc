@@ -7,17 +7,8 @@
 namespace lambcast::validate {
 namespace {
 
-template <typename T>
-void put(char* buffer, std::uint64_t i, T value) {
-  std::memcpy(buffer + i * sizeof(T), &value, sizeof(T));
-}
-
-template <typename T>
-T get(const char* buffer, std::uint64_t i) {
-  T value{};
-  std::memcpy(&value, buffer + i * sizeof(T), sizeof(T));
-  return value;
-}
+constexpr std::string_view names[] = {"float", "half", "bfloat16", "uint8"};
+constexpr std::uint64_t bytes[] = {4, 2, 2, 1};
 
 reference::HalfFormat format_of(DataType type) {
   return type == DataType::half ? reference::HalfFormat::fp16 : reference::HalfFormat::bf16;
@@ -25,37 +16,25 @@ reference::HalfFormat format_of(DataType type) {
 
 }  // namespace
 
-std::string_view name_of(DataType type) {
-  switch (type) {
-    case DataType::half:
-      return "half";
-    case DataType::bfloat16:
-      return "bfloat16";
-    case DataType::uint8:
-      return "uint8";
-    case DataType::float32:
-      break;
-  }
-  return "float";
-}
-
-std::uint64_t bytes_of(DataType type) {
-  return type == DataType::float32 ? 4 : type == DataType::uint8 ? 1 : 2;
-}
+std::string_view name_of(DataType type) { return names[static_cast<std::size_t>(type)]; }
+std::uint64_t bytes_of(DataType type) { return bytes[static_cast<std::size_t>(type)]; }
 
 void store(DataType type, char* buffer, std::uint64_t i, float value) {
-  if (type == DataType::float32)
-    put(buffer, i, value);
-  else if (type == DataType::uint8)
-    put(buffer, i, static_cast<std::uint8_t>(value));
-  else
-    put(buffer, i, reference::to_half(value, format_of(type)));
+  const std::uint16_t half = reference::to_half(value, format_of(type));
+  const auto byte = static_cast<std::uint8_t>(value);
+  const void* const from = type == DataType::float32 ? static_cast<const void*>(&value)
+                           : type == DataType::uint8 ? static_cast<const void*>(&byte)
+                                                     : &half;
+  std::memcpy(buffer + i * bytes_of(type), from, bytes_of(type));
 }
 
 float load(DataType type, const char* buffer, std::uint64_t i) {
-  if (type == DataType::float32) return get<float>(buffer, i);
-  if (type == DataType::uint8) return get<std::uint8_t>(buffer, i);
-  return reference::from_half(get<std::uint16_t>(buffer, i), format_of(type));
+  float value = 0;
+  std::uint16_t half = 0;
+  if (type == DataType::uint8) return static_cast<std::uint8_t>(buffer[i]);
+  void* const to = type == DataType::float32 ? static_cast<void*>(&value) : &half;
+  std::memcpy(to, buffer + i * bytes_of(type), bytes_of(type));
+  return type == DataType::float32 ? value : reference::from_half(half, format_of(type));
 }
 
 }  // namespace lambcast::validate

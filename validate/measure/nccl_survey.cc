@@ -38,32 +38,26 @@ class NcclSurvey final : public SurveyedRanks {
   }
 
   std::uint64_t block_bytes(Operation operation, DataType type, int ranks) const override {
-    const bool compresses = operation == Operation::compressed_allreduce;
-    if (compresses && type != DataType::float32) return 0;
+    if (operation == Operation::compressed_allreduce && type != DataType::float32) return 0;
     return validate::block_bytes(operation, ranks, type);
   }
 
   int measure(const MeasureOptions& options, const std::vector<bool>& takes_part,
               std::ostream& out) override {
-    const auto held = static_cast<std::ptrdiff_t>(local_.devices.size());
     const auto mine = takes_part.begin() + local_.first_rank;
-    int code = 0;
-    if (*mine) {
-      const auto before = std::count(takes_part.begin(), mine, true);
-      const auto ranks = std::count(takes_part.begin(), takes_part.end(), true);
-      Launch launch = launch_;
-      launch.port += launch.processes > 1 ? 1 : 0;
-      launch.rank = static_cast<int>(before / held);
-      launch.processes = static_cast<int>(ranks / held);
-      LocalRanks local = local_;
-      local.first_rank = static_cast<int>(before);
-      local.ranks = static_cast<int>(ranks);
-      MeasuredTable head = head_;
-      head.options = options;
-      check_type(options, local.ranks);
-      code = measure_ranks(head, local, *meet_over_tcp(launch, kTableMeetsWithin_s), out);
-    }
-    return code;
+    if (!*mine) return 0;
+    const int held = static_cast<int>(local_.devices.size());
+    LocalRanks local = local_;
+    local.first_rank = static_cast<int>(std::count(takes_part.begin(), mine, true));
+    local.ranks = static_cast<int>(std::ranges::count(takes_part, true));
+    Launch launch = launch_;
+    launch.port += launch.processes > 1 ? 1 : 0;
+    launch.rank = local.first_rank / held;
+    launch.processes = local.ranks / held;
+    MeasuredTable head = head_;
+    head.options = options;
+    check_type(options, local.ranks);
+    return measure_ranks(head, local, *meet_over_tcp(launch, kTableMeetsWithin_s), out);
   }
 
  private:

@@ -90,21 +90,17 @@ const std::map<std::string, std::string> kOfNcclTests{
 
 // Reads a flag that is a whole number; returns false for any other flag.
 bool apply_whole(const std::string& name, const std::string& value, MeasureOptions& o) {
-  struct Flag {
-    const char* name;
-    int MeasureOptions::*option;
-    int low;
-  };
-  static constexpr Flag flags[] = {
-      {"-n", &MeasureOptions::iterations, 1},       {"-w", &MeasureOptions::warmup, 0},
-      {"-c", &MeasureOptions::check_iterations, 0}, {"-r", &MeasureOptions::root, 0},
-      {"-N", &MeasureOptions::cycles, 1},           {"-g", &MeasureOptions::gpus_per_process, 1}};
-  for (const Flag& flag : flags) {
-    if (name != flag.name) continue;
-    o.*flag.option = parse_whole(value, name, flag.low);
-    return true;
-  }
-  return false;
+  static const std::map<std::string, std::pair<int MeasureOptions::*, int>> flags{
+      {"-n", {&MeasureOptions::iterations, 1}},
+      {"-w", {&MeasureOptions::warmup, 0}},
+      {"-c", {&MeasureOptions::check_iterations, 0}},
+      {"-r", {&MeasureOptions::root, 0}},
+      {"-N", {&MeasureOptions::cycles, 1}},
+      {"-g", {&MeasureOptions::gpus_per_process, 1}}};
+  const auto flag = flags.find(name);
+  if (flag == flags.end()) return false;
+  o.*flag->second.first = parse_whole(value, name, flag->second.second);
+  return true;
 }
 
 void apply(const std::string& name, const std::string& value, MeasureOptions& o) {

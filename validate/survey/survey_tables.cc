@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <ranges>
 
 #include "sim/base/csv_reader.h"
 #include "sim/base/file.h"
@@ -55,6 +56,13 @@ std::vector<double> errors_of(const CollectiveResult& result) {
   for (std::size_t row = 0; row < result.forecast.size(); ++row)
     errors.push_back(std::abs(error_of(result, row)));
   return errors;
+}
+
+// Returns whether the elements of a table are float, by its settings; so are those of old tables.
+bool is_of_float(const Measurement& table) {
+  return std::ranges::none_of(table.notes, [](const auto& note) {
+    return note.first == "options" && !note.second.starts_with("-d float ");
+  });
 }
 
 double median_error(const std::vector<CollectiveResult>& results) {
@@ -118,6 +126,34 @@ std::string survey_forecast_csv(const std::string& cluster,
                          result.interval[row].high.us());
   }
   return csv;
+}
+
+std::vector<Measurement> forecast_tables(std::vector<Measurement> tables) {
+  std::erase_if(tables, [](const Measurement& table) {
+    return table.operation == validate::Operation::compressed_allreduce &&
+           table.backend == Backend::nccl;
+  });
+  return tables;
+}
+
+std::string exchanges_side_by_side(const std::vector<Measurement>& tables) {
+  using validate::Operation, validate::Row;
+  std::string text;
+  for (const Measurement& coded : tables)
+    for (const Measurement& plain : tables) {
+      if (coded.operation != Operation::compressed_allreduce || coded.ranks != plain.ranks ||
+          plain.operation != Operation::all_reduce || !is_of_float(plain))
+        continue;
+      for (const Row& row : coded.rows | std::views::reverse) {
+        const auto same = std::ranges::find(plain.rows, row.size, &Row::size);
+        if (same == plain.rows.end()) continue;
+        text += fmt::format(
+            "compressed_allreduce of {:.0f} bytes over {} ranks is {:.2f}x as fast as all_reduce\n",
+            row.size.value(), plain.ranks, same->time.s() / row.time.s());
+        break;
+      }
+    }
+  return text;
 }
 
 SurveyRows hold_out_sizes(const std::vector<Measurement>& tables) {

@@ -28,6 +28,14 @@ std::vector<validate::Measurement> surveyed_tables(const std::filesystem::path& 
 std::string survey_forecast_csv(const std::string& cluster,
                                 const std::vector<validate::Measurement>& planned);
 
+// Returns the tables that are forecast: over NCCL no compressed_allreduce, which includes kernels.
+std::vector<validate::Measurement> forecast_tables(std::vector<validate::Measurement> tables);
+
+// Returns a line for each compressed_allreduce that was measured next to an all_reduce of float
+// over the same ranks: how many times as fast it is at their largest common size. Empty without
+// one.
+std::string exchanges_side_by_side(const std::vector<validate::Measurement>& tables);
+
 struct SurveyRows {
   std::vector<validate::Measurement> fitted, held_out;
 };

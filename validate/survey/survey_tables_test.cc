@@ -1,5 +1,7 @@
 #include "validate/survey/survey_tables.h"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <fstream>
 
@@ -94,6 +96,29 @@ TEST_CASE("survey: every third size is held out, none of a short table") {
   CHECK(sizes(rows.fitted[0]) == std::vector<double>{1, 3, 4, 6});
   CHECK(sizes(rows.held_out[0]) == std::vector<double>{2, 5});
   CHECK(sizes(rows.fitted[1]) == std::vector<double>{1, 2});
+}
+
+TEST_CASE(
+    "survey: a compressed exchange is shown next to the plain one, and not fitted over NCCL") {
+  const auto table = [](Operation operation, int ranks, const char* type, double time_s) {
+    validate::Measurement of;
+    of.operation = operation;
+    of.ranks = ranks;
+    of.backend = Backend::nccl;
+    of.notes = {{"options", fmt::format("-d {} -b 8", type)}};
+    of.rows = {{Bytes(1024), Duration::seconds(1), {}},
+               {Bytes(4096), Duration::seconds(time_s), {}}};
+    return of;
+  };
+  const std::vector<validate::Measurement> tables{
+      table(Operation::all_reduce, 8, "half", 2), table(Operation::all_reduce, 8, "float", 6),
+      table(Operation::all_reduce, 4, "float", 3),
+      table(Operation::compressed_allreduce, 8, "float", 4)};
+  const std::string text = exchanges_side_by_side(tables);
+  CHECK(std::ranges::count(text, '\n') == 1);
+  CHECK(text.find("over 8 ranks is 1.50x as fast as all_reduce") != std::string::npos);
+  CHECK(forecast_tables(tables).size() == 3);
+  CHECK(exchanges_side_by_side(forecast_tables(tables)).empty());
 }
 
 TEST_CASE("survey: a damaged plan is named") {
