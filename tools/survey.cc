@@ -202,6 +202,8 @@ class Survey {
       fail_input({"", 0, "-o"}, fmt::format("{} holds a survey", printable(flags.folder)),
                  "another folder, or --force");
     load_cluster(flags.cluster, {});
+    validate::operations_in(flags.operations, "--ops");
+    validate::types_in(flags.types, "--types");
     question_ = question_of(flags);
     if (!question_.empty()) verdict_before_ = advice_on(flags.cluster);
   }

@@ -229,12 +229,12 @@ MeasureOptions parse_measure_flags(const std::vector<std::string>& flags) {
   return options;
 }
 
-DataType parse_data_type(const std::string& text) {
+DataType parse_data_type(const std::string& text, const std::string& flag) {
   static const std::map<std::string, DataType> kNames{
       {"float", DataType::float32}, {"fp32", DataType::float32}, {"half", DataType::half},
       {"fp16", DataType::half},     {"uint8", DataType::uint8},  {"bfloat16", DataType::bfloat16},
       {"bf16", DataType::bfloat16}};
-  return parse_word<DataType>(text, "-d", kNames);
+  return parse_word<DataType>(text, flag, kNames);
 }
 
 void check_type(const MeasureOptions& options, int ranks) {

@@ -67,8 +67,8 @@ std::string_view measure_help();
 MeasureOptions parse_measure_flags(const std::vector<std::string>& flags);
 
 // Parses a type by its name in nccl-tests; fp16, bf16 and fp32 are names too. Throws Error naming
-// the flag -d.
-DataType parse_data_type(const std::string& text);
+// the flag.
+DataType parse_data_type(const std::string& text, const std::string& flag = "-d");
 
 // Returns the unit of sizes: one element per rank for collectives of blocks, one element for others
 // (compressed_allreduce pads).

@@ -112,19 +112,25 @@ std::string survey_table_name(Operation operation, DataType type, int nodes) {
              : fmt::format("{}-{}-n{}.csv", name_of(operation), name_of(type), nodes);
 }
 
+std::vector<Operation> operations_in(const std::string& list, const std::string& flag) {
+  std::vector<Operation> operations;
+  for (const std::string& word : words_of(list))
+    operations.push_back(parse_operation(word, {"", 0, flag}, Operation::stream));
+  return operations;
+}
+
+std::vector<DataType> types_in(const std::string& list, const std::string& flag) {
+  std::vector<DataType> types;
+  for (const std::string& word : words_of(list)) types.push_back(parse_data_type(word, flag));
+  return types;
+}
+
 std::optional<SurveyOptions> take_survey_flags(std::vector<std::string>& flags) {
   const std::optional<std::string> folder = take(flags, "--tables");
   if (!folder) return std::nullopt;
   SurveyOptions survey{*folder};
-  if (const auto list = take(flags, "--op")) {
-    survey.operations.clear();
-    for (const std::string& word : words_of(*list))
-      survey.operations.push_back(parse_operation(word, {"", 0, "--op"}, Operation::stream));
-  }
-  if (const auto list = take(flags, "-d")) {
-    survey.types.clear();
-    for (const std::string& word : words_of(*list)) survey.types.push_back(parse_data_type(word));
-  }
+  if (const auto list = take(flags, "--op")) survey.operations = operations_in(*list, "--op");
+  if (const auto list = take(flags, "-d")) survey.types = types_in(*list, "-d");
   survey.steered = take(flags, "--steered").has_value();
   if (const auto budget = take(flags, "--budget")) {
     const char* const end = budget->data() + budget->size();

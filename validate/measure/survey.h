@@ -56,6 +56,10 @@ std::vector<int> surveyed_node_counts(int nodes, bool several_ranks_a_node);
 // Returns the file name of a table: "all_reduce-n4.csv", "all_reduce-half-n4.csv".
 std::string survey_table_name(Operation operation, DataType type, int nodes);
 
+// Parse lists with commas between the words. Throw Error naming the flag.
+std::vector<Operation> operations_in(const std::string& list, const std::string& flag);
+std::vector<DataType> types_in(const std::string& list, const std::string& flag);
+
 // Removes --tables and the flags that then have lists (--op, -d) or only then exist (--budget,
 // --steered yes) from `flags`; returns nothing without --tables. Throws Error naming the flag.
 std::optional<SurveyOptions> take_survey_flags(std::vector<std::string>& flags);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <ranges>
 
 #include "sim/base/csv_reader.h"
 #include "sim/base/file.h"
@@ -144,12 +143,12 @@ std::string exchanges_side_by_side(const std::vector<Measurement>& tables) {
       if (coded.operation != Operation::compressed_allreduce || coded.ranks != plain.ranks ||
           plain.operation != Operation::all_reduce || !is_of_float(plain))
         continue;
-      for (const Row& row : coded.rows | std::views::reverse) {
-        const auto same = std::ranges::find(plain.rows, row.size, &Row::size);
+      for (auto row = coded.rows.rbegin(); row != coded.rows.rend(); ++row) {
+        const auto same = std::ranges::find(plain.rows, row->size, &Row::size);
         if (same == plain.rows.end()) continue;
         text += fmt::format(
             "compressed_allreduce of {:.0f} bytes over {} ranks is {:.2f}x as fast as all_reduce\n",
-            row.size.value(), plain.ranks, same->time.s() / row.time.s());
+            row->size.value(), plain.ranks, same->time.s() / row->time.s());
         break;
       }
     }
