@@ -76,7 +76,7 @@ if command -v gnuplot >/dev/null; then
 fi
 mkdir empty
 expect 4 'gnuplot is not installed' env PATH="$PWD/empty" "$lambcast" "${asked[@]}" --export tornado.svg
-expect 2 'is a picture, and this answer has none' "$lambcast" compare aws-p4d aws-p5 "${run[@]}" --optimizer lamb --export x.svg
+expect 2 'is a picture file, and this answer has no picture' "$lambcast" compare aws-p4d aws-p5 "${run[@]}" --optimizer lamb --export x.svg
 expect 2 '--gpus: is missing' "$lambcast" sensitivity --cluster commodity-10gbe --model bert-large --optimizer lamb \
   --global-batch 64 --micro-batch 1
 
@@ -105,7 +105,7 @@ one=(simulate "${run[@]}" --cluster commodity-10gbe --optimizer lamb)
 "$lambcast" "${one[@]}" --format csv --export - --export simulated.json >with || fail '--export - is refused'
 cmp with without || fail '--export - prints another answer'
 [ ! -e ./- ] && [ -s simulated.json ] || fail '--export - is a file, or the other is none'
-expect 2 '--trace: - is stdout, where --export - goes' "$lambcast" "${one[@]}" --trace - --export -
+expect 2 '--trace: - is stdout, which --export - already uses' "$lambcast" "${one[@]}" --trace - --export -
 expect 0 traceEvents "$lambcast" "${one[@]}" --trace - --export beside.csv
 [ "$(wc -l <beside.csv)" -eq 2 ] || fail 'a trace on stdout drops --export'
 
@@ -126,9 +126,9 @@ expect 0 '^Pays in (all|[1-5] of) 6 points, most with ' "$lambcast" sweep "${swe
 expect 0 '^Pays in 1 point, most with 1%: ' "$lambcast" sweep "${run[@]}" \
   --cluster commodity-10gbe --optimizer onebit_lamb --list freeze_step=0%,1%,60%
 head -1 out | grep -qE '^Fastest by freeze_step: 1%, [0-9.]+ [a-z]+ \([0-9.]+ to [0-9.]+ [a-z]+\) a run' || fail "another wins: $(cat out)"
-expect 0 'Does not pay in any point, and loses least with 8192: 0\.' "$lambcast" sweep --model bert-large --cluster dgx-a100-80g \
+expect 0 'Does not pay in any point: at best with 8192 compression makes the run 0\.' "$lambcast" sweep --model bert-large --cluster dgx-a100-80g \
   --gpus 64 --micro-batch 64 --steps 1000 --freeze-step 20% --optimizer onebit_lamb --list global_batch=4096,8192
-expect 0 'Does not pay in any point, and loses least with dgx-a100-80g: 0\.' "$lambcast" compare gcp-a3-mega dgx-a100-80g \
+expect 0 'Does not pay in any point: at best with dgx-a100-80g compression makes the run 0\.' "$lambcast" compare gcp-a3-mega dgx-a100-80g \
   --model bert-large --gpus 64 --optimizer lamb --micro-batch 64 --steps 1000
 [ -z "$(ls -d results 2>/dev/null)" ] || fail "a sweep without --out has written"
 "$lambcast" sweep "${swept[@]}" --format csv >printed.csv

@@ -254,7 +254,7 @@ done
 # Files named by a flag: exit code 2 if the path is wrong, 1 if the disk is full.
 for command in simulate advise; do
   expect 2 '--trace: cannot be opened' "$lambcast" "$command" "${run[@]}" --trace /dev/null/trace
-  expect 1 '--trace: cannot be written whole' "$lambcast" "$command" "${run[@]}" --trace /dev/full
+  expect 1 '--trace: was written only in part' "$lambcast" "$command" "${run[@]}" --trace /dev/full
 done
 expect 2 'file/below: Not a directory' "$lambcast" sweep bert_large --out file/below
 expect 2 'results.csv: cannot be read' "$lambcast" report "$folder"
@@ -369,7 +369,7 @@ expect 2 "^lambcast: -e: '2P' is not a size \\(allowed: 1 to 1P" "$lambcast" col
 expect 2 "^lambcast: -b: '1e300' is not a size" "$lambcast" collective --cluster hgx-h100-ndr --gpus 8 -b 1e300
 expect 2 "^lambcast: -e: '99999999999999999999G' is not a size" "$lambcast" collective --cluster hgx-h100-ndr --gpus 8 -e 99999999999999999999G
 expect 2 '-o: cannot be opened' "$lambcast" calibrate --cluster commodity-10gbe -o file/below nccl.csv
-expect 1 '-o: cannot be written whole' "$lambcast" calibrate --cluster commodity-10gbe -o /dev/full nccl.csv
+expect 1 '-o: was written only in part' "$lambcast" calibrate --cluster commodity-10gbe -o /dev/full nccl.csv
 expect 2 'a table of nccl, not of mpi' "$lambcast" calibrate --cluster commodity-10gbe --force -o fitted.toml mpi.csv nccl.csv
 expect 2 'a table of mpi, not of nccl' "$lambcast" calibrate --cluster commodity-10gbe --force -o fitted.toml --backend nccl mpi.csv
 

@@ -71,7 +71,7 @@ expect 2 '--cluster: - is stdin, which --config reads already' \
 for command in simulate advise; do
   expect 0 '^\{"displayTimeUnit":"ms","traceEvents":' "$lambcast" "$command" "${run[@]}" --trace -
   [ "$(wc -l <out)" -eq 1 ] || fail "$command --trace - prints more than the trace"
-  expect 2 '--trace: - is stdout, where --format json goes' \
+  expect 2 '--trace: - is stdout, which --format json already uses' \
     "$lambcast" "$command" "${run[@]}" --trace - --format json
 done
 
@@ -123,7 +123,7 @@ expect 2 'Gradient accumulation steps: 0 .*a multiple of 128 = micro batch 16 . 
   "$lambcast" simulate --model bert-large --cluster dgx-a100-80g --gpus 8 --optimizer lamb \
   --micro-batch 16 --global-batch 64
 
-expect 2 '[-][-]explain: is printed instead of the forecast, as text alone' \
+expect 2 '[-][-]explain: replaces the forecast and is printed as text only' \
   "$lambcast" simulate "${recipe[@]}" --explain stats --export plan.json
 
 # Byte counts use 64-bit integers.

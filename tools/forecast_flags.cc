@@ -23,7 +23,7 @@ void add_forecast_flags(CLI::App& command, ForecastFlags& flags, const FlagHelp&
     const bool exports = std::ranges::count(flags.result.exports, "-") > 0;
     if (format->count() > 0 || exports)
       fail_input({"", 0, "--trace"},
-                 fmt::format("- is stdout, where {} goes",
+                 fmt::format("- is stdout, which {} already uses",
                              exports ? "--export -" : "--format " + flags.result.format),
                  "a file");
   });

@@ -38,6 +38,8 @@ const char* const footer = R"(Examples
   lambcast simulate --config ds.json --model bert-large --cluster my-cluster.toml --nodes 16
   lambcast sweep sweep.toml --out results --jobs 2
   lambcast collective --cluster hgx-h100-ndr --gpus 32 -b 1M -e 1G -f 4
+Manual: share/doc/lambcast/manual/README.md under the folder that it is installed in,
+tools/manual/README.md in the sources; online as the GitHub Pages of the repository.
 Exit codes: 0 done, 1 failure, 2 bad usage or input, 3 a limit was exceeded,
 4 hardware or library missing, 130/143 stopped by a signal.)";
 

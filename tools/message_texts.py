@@ -23,7 +23,7 @@ OF_COMMAND_LINE = (
     ("{} requires {}", "a flag that means something only with another", "give both, or none"),
     ("{}: 1 required {} missing", "a flag without its value", "give the value behind the flag"),
     ("{} does not say its format", "the file of --export", "a file name that ends as the format: .json, .csv, .txt, .svg or .png"),
-    ("{} is a picture, and this answer has none", "the file of --export", "FILE.json, FILE.csv or FILE.txt"),
+    ("{} is a picture file, and this answer has no picture", "the file of --export", "FILE.json, FILE.csv or FILE.txt"),
     ("no usable NVIDIA GPU: {}", "a machine without a GPU that CUDA can use", "run it where there is one, or leave the profile out"),
     ("Could not convert: {} = {}", "a value that is no number", "a number, as COMMAND --help shows"),
     ("{}: Number less or equal to 0: {}", "a number that must be above zero", "a number above zero"))

@@ -34,8 +34,9 @@ int plan_command(const PlanOptions& options) {
   search.best = static_cast<std::size_t>(options.best);
   search.every_setting = options.every_setting;
   search.progress = std::ref(progress);
-  const LayoutSearch found =
-      search_layouts(options.what_if, search, std::make_shared<DescriptionTexts>());
+  const auto texts = std::make_shared<DescriptionTexts>();
+  LayoutSearch found = search_layouts(options.what_if, search, texts);
+  if (options.result.format == "table") add_faster_framework(options.what_if, search, texts, found);
   if (!found.complete) {
     complain("stopped before all layouts were forecast");
     return 128 + stop_signal();

@@ -44,15 +44,20 @@ std::string preset_list() {
     out += fmt::format("  {:<24} {:>12.1f} M {:>8}\n", name,
                        static_cast<double>(parameters(model)) * 1e-6, tensor_count(model));
   }
-  out += fmt::format("\n{:<25} {:>13} {:>15} {:>11} {:<9}\n", "clusters", "a node", "NICs a node",
-                     "effective", "which is");
+  out += fmt::format("\n{:<25} {:>13} {:>7} {:>11} {:>9} {:<9}\n", "clusters", "GPUs a node",
+                     "network", "NICs a node", "effective", "which is");
   for (const std::string& name : cluster_names()) {
     const Cluster cluster = load_cluster(name, {});
-    out += fmt::format(
-        "  {:<25} {:>2} x {:<8} {:>2} x {:>10} {:>11} {}\n", name, cluster.gpus_per_node,
-        cluster.device, cluster.nics, to_text_bits(cluster.nic_nominal.value),
-        to_text_bits(cluster.nic_bandwidth.value), name_of(cluster.nic_bandwidth.provenance.kind));
+    const auto Gbit_per_s = [](Bandwidth nic) { return 8e-9 * nic.value(); };
+    out += fmt::format("  {:<25} {:>2} x {:<8} {:<5} {:>3} x {:<6.4g} {:>9.4g} {}\n", name,
+                       cluster.gpus_per_node, cluster.device,
+                       cluster.network == NetworkKind::rdma ? "RDMA" : "TCP", cluster.nics,
+                       Gbit_per_s(cluster.nic_nominal.value),
+                       Gbit_per_s(cluster.nic_bandwidth.value) * cluster.nics,
+                       name_of(cluster.nic_bandwidth.provenance.kind));
   }
+  out +=
+      "NICs: their nominal Gbit/s. effective: Gbit/s that a node sends. RDMA: InfiniBand or RoCE\n";
   out += price_list();
   out += fmt::format("\n{:<26} {:>10} {:>12} {}\n", "devices", "memory", "copies at", "which is");
   for (const std::string& name : device_names()) {

@@ -30,10 +30,10 @@ bool is_picture(const std::string& ending) {
 std::string fault_of(const std::string& path, bool with_pictures) {
   const std::string ending = ending_of(path);
   if (path == "-" || (!ending.empty() && (with_pictures || !is_picture(ending)))) return "";
-  return fmt::format(
-      "{} {} (allowed: FILE.json, FILE.csv, FILE.txt{}, - for stdout)", path,
-      ending.empty() ? "does not say its format" : "is a picture, and this answer has none",
-      with_pictures ? ", FILE.svg, FILE.png" : "");
+  return fmt::format("{} {} (allowed: FILE.json, FILE.csv, FILE.txt{}, - for stdout)", path,
+                     ending.empty() ? "does not say its format"
+                                    : "is a picture file, and this answer has no picture",
+                     with_pictures ? ", FILE.svg, FILE.png" : "");
 }
 
 }  // namespace

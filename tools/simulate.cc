@@ -54,7 +54,7 @@ int simulate_command(const ForecastFlags& flags, const RunFlags& run_flags) {
   if (run_flags.any()) return simulate_run(flags, run_flags);
   if (!flags.explain.empty() &&
       (!flags.trace.empty() || flags.result.format != "table" || !flags.result.exports.empty()))
-    fail_input({"", 0, "--explain"}, "is printed instead of the forecast, as text alone",
+    fail_input({"", 0, "--explain"}, "replaces the forecast and is printed as text only",
                "no --trace, --export or --format");
   Catalog catalog;
   if (flags.explain == "inputs") return print_text(explain_inputs(flags.what_if, catalog)), 0;

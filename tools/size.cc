@@ -31,7 +31,7 @@ double parse_size(const std::string& text, const char* flag) {
       std::string_view("KMGTPkmgtp").find(suffix[0]) != std::string_view::npos)
     fail_input(
         {"", 0, flag},
-        fmt::format("'{}' may be either: write {:g}{} for powers of 1024, or the number of bytes",
+        fmt::format("'{}' is ambiguous: write {:g}{} for powers of 1024, or the number of bytes",
                     text, number, suffix[0]));
   if (status != std::errc{} || scale == 0 || !(number >= 1) || number * scale > 0x1p50)
     fail_input({"", 0, flag}, fmt::format("'{}' is not a size", text),

@@ -156,14 +156,15 @@ int sweep(SweepFlags& options) {
   for (const std::string& note : plan.notes) say(note);
   if (!options.write_sweep.empty()) {
     if (!options.file.empty())
-      fail_input({"", 0, "--write-sweep"}, "writes what flags alone say, and FILE is given");
+      fail_input({"", 0, "--write-sweep"},
+                 "writes a sweep that is given by flags; here it is given by FILE");
     write_output(options.write_sweep, "--write-sweep", plan.text);
     if (options.write_sweep == "-") return 0;
   }
   const bool prints = options.file.empty() && options.out.empty();
   if (!prints && !options.format.empty())
     fail_input({"", 0, "--format"},
-               "is of what is printed, and a folder is written: its rows are in "
+               "applies to printed tables only; with --out, read "
                "results.csv");
   if (options.out.empty()) options.out = "results";
   if (options.dry_run) {

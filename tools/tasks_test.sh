@@ -39,7 +39,7 @@ grep -qE '^note: 3 of 4 points, first of 23Gbit/s: .*to them a NIC beyond [0-9.]
   fail "2: not why faster ones do nothing: $(cat out)"
 
 # 3. Which freeze_step, and what does each share cost?
-expect 0 '^Fastest by freeze_step: 5%, ' "$lambcast" sweep --model bert-large --cluster paper-eth40-v100 --gpus 64 \
+expect 0 '^Fastest by freeze_step: 10%, ' "$lambcast" sweep --model bert-large --cluster paper-eth40-v100 --gpus 64 \
   --optimizer onebit_lamb --global-batch 65536 --micro-batch 16 --steps 5993 --list freeze_step=5%,10%,16.7%,25%,40%
 expect 0 '^run_time is at most 12 h up to freeze_step [0-9]+ \(' "$lambcast" solve freeze_step --for run_time=12h --model bert-large \
   --cluster paper-eth40-v100 --gpus 64 --optimizer onebit_lamb --global-batch 65536 --micro-batch 16 --steps 5993

@@ -49,7 +49,7 @@ std::optional<PortQueueSpec> decode_port_queue(const Table& nic, NetworkKind net
   const auto depth = find_within(nic, "port_queue", Range<Bytes>{Bytes(1), Bytes(1e12)});
   if (!depth) return std::nullopt;
   if (network != NetworkKind::socket)
-    fail_input(nic.where("port_queue"), "only TCP loses packets there: needs network = \"socket\"");
+    fail_input(nic.where("port_queue"), "only TCP drops packets there: needs network = \"socket\"");
   return PortQueueSpec{
       *depth, get_within(nic, "rto_min", any_latency,
                          {Duration::microseconds(200e3),
@@ -87,7 +87,7 @@ FabricSpec decode_fabric(const Table& table) {
   } else if (spec.kind == FabricKind::single_switch) {
     for (const char* key : {"oversubscription", "nodes_per_leaf"})
       if (table.has(key))
-        fail_input(table.where(key), "is of several switches, and the fabric is a single one",
+        fail_input(table.where(key), "applies to several switches; this fabric is a single one",
                    "with fabric.kind = \"fat-tree\", \"rail-optimised\" or \"dragonfly\"");
   } else {
     spec.nodes_per_leaf = static_cast<int>(table.integer("nodes_per_leaf", 1, 65536));
@@ -193,7 +193,7 @@ void check_nic_efficiency(const Cluster& cluster, const Overrides& overrides) {
   if (share > most)
     fail_input(
         {"", 0, fmt::format("--set cluster.{}", key)},
-        fmt::format("{:.4g} is out of range: so many times {} do not pass through a NIC of {}",
+        fmt::format("{0:.4g} is out of range: {0:.4g} times {1} is more than the NIC's nominal {2}",
                     share, to_text_bits(cluster.nic_bandwidth.value),
                     to_text_bits(cluster.nic_nominal.value)),
         fmt::format("up to {:.3g}", most));

@@ -70,6 +70,13 @@ TEST_CASE("required keys: the list matches the keys that the description's reade
   }
 }
 
+TEST_CASE("required keys: a key whose condition does not hold names the condition") {
+  std::string text = all_there;
+  text.replace(text.find("gpu_link"), 0, "gpu_nic = '9 GB/s'\n");
+  CHECK_THAT(refusal_of(text),
+             Contains("gpu_nic: applies only if gpu_peers is nvlink or nvlink-mesh"));
+}
+
 TEST_CASE("required keys: the keys of a fabric depend on its kind") {
   const auto missing = [](const std::string& kind) {
     return refusal_of(std::string(all_there).substr(11) + "[fabric]\nkind = '" + kind + "'\n");

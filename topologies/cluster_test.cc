@@ -278,7 +278,7 @@ TEST_CASE("clusters: the queue of a switch port, which TCP can overflow") {
   CHECK(transport(tuned).port_queue->rto_min.ms() == 10);
   CHECK_THROWS_WITH(transport({{"nic.rto_min", "10 ms"}}), Contains("unknown key 'rto_min'"));
   CHECK_THROWS_WITH(load_cluster("hgx-h100-ndr", {{"nic.port_queue", "64 KiB"}}),
-                    Contains("only TCP loses packets"));
+                    Contains("only TCP drops packets"));
 }
 
 TEST_CASE("clusters: each GPU adds its share of the NICs") {

@@ -323,8 +323,9 @@ TEST_CASE("fabrics: among many kinds of leaves, those with the busiest uplinks a
 
 TEST_CASE("fabrics: a key that a single switch does not have is refused by name") {
   for (const char* key : {"fabric.oversubscription", "fabric.nodes_per_leaf"})
-    CHECK_THROWS_WITH(load_cluster("commodity-10gbe", {{key, "2"}}),
-                      Catch::Contains("is of several switches") && Catch::Contains("fat-tree"));
+    CHECK_THROWS_WITH(
+        load_cluster("commodity-10gbe", {{key, "2"}}),
+        Catch::Contains("applies to several switches") && Catch::Contains("fat-tree"));
 }
 
 }  // namespace

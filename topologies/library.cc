@@ -327,7 +327,7 @@ LibrarySpec decode_library(const Table& table, DecisionRules standard, const Sur
                                      [](const ProtocolSpec& one) { return one.name == "LL128"; });
   if (standard == DecisionRules::nccl && !has_ll128 && table.has("LL128"))
     fail_input(table.where("LL128"),
-               "NCCL has LL128 over NVLink and RDMA only: what was found with them says nothing of "
+               "NCCL has LL128 over NVLink and RDMA only: measurements with them do not apply to "
                "this machine, start from a preset that is more like it");
   for (ProtocolSpec& protocol : spec.protocols)
     override_protocol(table.table(protocol.name), protocol);

@@ -56,7 +56,10 @@ bool counts(const AdviceList& list, const AdvicePoint& point) {
 // Returns the verdict of a point, or why the point does not count.
 std::string verdict_cell(const AdviceList& list, const AdvicePoint& point) {
   if (counts(list, point)) return verdict_of(point, false);
-  return warm_up_at(point) == WarmUp::none ? "no warm-up" : "long warm-up";
+  const WarmUp warm_up = warm_up_at(point);
+  return warm_up == WarmUp::none    ? "no warm-up"
+         : warm_up == WarmUp::early ? "freezes early"
+                                    : "long warm-up";
 }
 
 std::string stretches_of(const AdviceList& list, bool fused) {
@@ -110,6 +113,18 @@ std::string keys_without_effect(const AdviceList& list) {
   return out;
 }
 
+// Returns the memory that the first point without room needs, and what would fit.
+std::string misfit_text(const AdviceList& list) {
+  for (const AdvicePoint& point : list.points) {
+    if (!point.advice || point.advice->answer.verdict() != Verdict::does_not_fit) continue;
+    const Answer& answer = point.advice->answer;
+    for (const Finding& finding : judge(answer.scenario.training, answer.forecast()))
+      if (finding.severity == Severity::error)
+        return fmt::format("At {}: {}.\n", fmt::join(point.varied, ", "), finding.message);
+  }
+  return "";
+}
+
 std::string answer_of(const AdviceList& list) {
   std::string keys;
   for (const auto& [key, values] : list.axes) keys += (keys.empty() ? "" : ", ") + key;
@@ -124,11 +139,18 @@ std::string answer_of(const AdviceList& list) {
                                 length, stretches_of(list, false));
   if (first->advice->fused)
     out += fmt::format("With the fused kernels that ship here: {}.\n", stretches_of(list, true));
-  const std::string rest = points_with(list, WarmUp::usual) == 0
-                               ? ""
-                               : left_out_text({points_with(list, WarmUp::none),
-                                                points_with(list, WarmUp::most_of_the_run)});
+  const bool all_unusual = points_with(list, WarmUp::usual) == 0;
+  if (all_unusual)
+    out +=
+        fmt::format("No point warms up for {:.0f} to {:.0f} % of its steps, so all are judged.\n",
+                    100 * shortest_warmup_share, 100 * longest_warmup_share);
+  const std::string rest =
+      all_unusual
+          ? ""
+          : left_out_text({points_with(list, WarmUp::none), points_with(list, WarmUp::early),
+                           points_with(list, WarmUp::most_of_the_run)});
   if (!rest.empty()) out += fmt::format("Left out of these: {}.\n", rest);
+  out += misfit_text(list);
   return out + keys_without_effect(list);
 }
 
@@ -211,7 +233,7 @@ std::string advice_list_text(const AdviceList& list) {
     out += fmt::format("{:<{}} ", list.axes[a].first, width);
   }
   out += fmt::format("{:<13} {:<16} {:<16} {}\n", "verdict", "speed-up", "fused kernels",
-                     "stops paying");
+                     "break-even");
   for (const AdvicePoint& point : list.points) {
     for (std::size_t a = 0; a < list.axes.size(); ++a)
       out += fmt::format("{:<{}} ", point.varied[a], widths[a]);
@@ -225,8 +247,8 @@ std::string advice_list_text(const AdviceList& list) {
                        break_even_text(answer.break_even));
   }
   return out + run_table(list, widths) +
-         "\nspeed-up: of the run, and its interval. stops paying: above this bandwidth of the NIC "
-         "(none: there is no such).\n";
+         "\nspeed-up: of the run, and its interval. break-even: NIC bandwidth above which it does "
+         "not pay (none: there is no such).\n";
 }
 
 std::string advice_list_json(const AdviceList& list) {

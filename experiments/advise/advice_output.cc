@@ -14,6 +14,7 @@
 #include "experiments/output/forecast_output.h"
 #include "experiments/output/measure_first.h"
 #include "experiments/sweep/result_row.h"
+#include "models/training/plan/exchange_name.h"
 #include "sim/base/counted.h"
 #include "sim/base/csv.h"
 #include "sim/base/json.h"
@@ -31,8 +32,8 @@ std::optional<PartGroup> losing_part(const PartTimes& change) {
   return change[worst] > 0 ? std::optional(worst) : std::nullopt;
 }
 
-// Names the part of a step that decides the verdict. No part decides if the run stays the same.
-// `all` is the change of the step in microseconds.
+// States the change of the step, and the part that grows most if the step becomes longer. `all` is
+// the change in microseconds.
 std::string conclusion(const Answer& answer, double all) {
   const bool is_of_verdict = !answer.plain_gains();
   if (is_of_verdict && answer.verdict() == Verdict::hardly)
@@ -40,12 +41,11 @@ std::string conclusion(const Answer& answer, double all) {
                        all > 0 ? "more" : "less");
   const char* as_expected =
       is_of_verdict && answer.verdict() == Verdict::cannot_tell ? "by the expected times " : "";
-  const PartTimes& change = answer.change;
-  const PartGroup saves =
-      *std::ranges::min_element(changing, {}, [&](PartGroup part) { return change[part]; });
-  if (all < 0) return fmt::format(": {}the {} wins.", as_expected, name_of(saves));
-  const auto loses = losing_part(change);
-  return loses ? fmt::format(": {}the {} loses.", as_expected, name_of(*loses)) : ".";
+  const auto more = losing_part(answer.change);
+  const std::string most =
+      all > 0 && more ? fmt::format(", most of it {}", name_of(*more)) : std::string();
+  return fmt::format(": {}{:.2f} ms {} together{}.", as_expected, std::abs(all) * 1e-3,
+                     all > 0 ? "more" : "less", most);
 }
 
 std::string change_sentence(const Answer& answer) {
@@ -115,14 +115,6 @@ std::string break_even_text(const ExchangeAdvice& advice) {
 
 std::string coding_cell(const std::optional<double>& us) {
   return us ? fmt::format("{:.1f}", *us * 1e-3) : "passes";
-}
-
-// Returns the displayed name of an exchange, in which "+ef" marks error feedback; --exchange
-// accepts both forms.
-std::string shown_name(std::string name) {
-  constexpr std::string_view kept = ":owed";
-  const std::size_t at = name.find(kept);
-  return at == std::string::npos ? name : name.replace(at, kept.size(), "+ef");
 }
 
 // Returns the rejected exchanges grouped by reason, in the order of the table.
@@ -348,7 +340,7 @@ std::string advice_text(const Advice& advice) {
   if (!answer.plain_gains())
     out += fmt::format(
         "{:.0f}% of a step of {} is exposed communication: by the expected times no compression "
-        "wins more than {:.2f}x.\n",
+        "makes the run more than {:.2f}x as fast.\n",
         advice.exposed_share * 100, advice.baseline, advice.most_speedup);
   out += without_zero_text(advice);
   if (advice.fused && advice.judged())
@@ -370,11 +362,29 @@ std::string advice_text(const Advice& advice) {
   return out;
 }
 
+namespace {
+
+Json inputs_json(const Advice& advice) {
+  const TrainingPlan& training = advice.answer.scenario.training;
+  return {{"model", training.model->name},
+          {"cluster", training.cluster->name},
+          {"gpus", training.gpus},
+          {"nodes", training.nodes()},
+          {"global_batch", training.batch.train},
+          {"micro_batch", training.batch.micro},
+          {"grad_accum", training.batch.gas},
+          {"seq_len", training.seq_len},
+          {"steps", training.steps}};
+}
+
+}  // namespace
+
 std::string advice_json(const Advice& advice) {
   const auto optional = [](const auto& value) { return value ? Json(*value) : Json(nullptr); };
   Json json{{"schema_version", 1},
             {"tool", "lambcast"},
             {"version", tool_version},
+            {"inputs", inputs_json(advice)},
             {"judged", advice.judged()},
             {"optimizer", advice.optimizer},
             {"baseline_optimizer", advice.baseline},

@@ -41,11 +41,10 @@ TEST_CASE(
               std::pair(&*advice.fused, text.substr(middle, text.find("\n\n", middle) - middle))}) {
           if (answer->verdict() == Verdict::hardly) {
             ++unchanged;
-            CHECK_THAT(part, Contains(", too little to matter.") && !Contains(" wins.") &&
-                                 !Contains(" loses."));
+            CHECK_THAT(part, Contains(", too little to matter.") && !Contains("most of it"));
           } else if (answer->verdict() == Verdict::cannot_tell) {
             ++open;
-            CHECK_THAT(part, Contains(": by the expected times the "));
+            CHECK_THAT(part, Contains(": by the expected times ") && Contains(" together"));
           }
         }
       }
@@ -74,7 +73,7 @@ TEST_CASE("advice: the gain of turning ZeRO off is not counted as compression's"
              Catch::StartsWith("Turn ZeRO off: adam without ZeRO is ") &&
                  Contains("Compression on top (onebit_adam without ZeRO) makes it ") &&
                  Contains("kernels, speed-ups against adam with ZeRO stage 3\n") &&
-                 !Contains("no compression wins more than"));
+                 !Contains("no compression makes the run more"));
 
   // A list of advice judges only compression, too.
   const AdviceList list = advise_all(asked, {{"seq_len", {"128"}}}, catalog);

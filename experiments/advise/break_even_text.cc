@@ -5,18 +5,19 @@
 namespace lambcast {
 namespace {
 
-// Returns the bandwidths at which the gain is certain, for a gain at every bandwidth. The interval
-// at the cluster's own bandwidth uses what was measured there, so a gain may be certain only there.
-std::string sure_where(const BreakEven& at, const Answer& answer) {
+// Returns the bandwidths at which a gain is certain that is expected at every bandwidth. The
+// interval at the cluster's own bandwidth uses what was measured there, so a gain may be certain
+// only there.
+std::string where_certain(const BreakEven& at, const Answer& answer) {
   const Bandwidth own = answer.scenario.training.cluster->nic_bandwidth.value;
-  const bool sure_here = answer.merit().low > 1;
+  const bool certain_here = answer.merit().low > 1;
   if (!at.low)
-    return "its interval leaves open at every one" +
-           (sure_here ? fmt::format(" but this cluster's {}", to_text_bits(own)) : "");
+    return certain_here ? fmt::format("certain only at this cluster's {}", to_text_bits(own))
+                        : "not certain at any";
   const bool among = at.low_pays_above ? own >= *at.low : own <= *at.low;
   return fmt::format(
-      "is sure {} {}{}", at.low_pays_above ? "above" : "below", to_text_bits(*at.low),
-      sure_here && !among ? fmt::format(", and at this cluster's {}", to_text_bits(own)) : "");
+      "certain {} {}{}", at.low_pays_above ? "above" : "below", to_text_bits(*at.low),
+      certain_here && !among ? fmt::format(", and at this cluster's {}", to_text_bits(own)) : "");
 }
 
 // Names the limit beyond which a faster NIC does not speed up the plain optimizer.
@@ -35,18 +36,18 @@ std::string holds_back(const BreakEven& at, const Cluster& cluster) {
 // Describes a speed-up that is on the same side of 1 at every NIC bandwidth.
 std::string pays_everywhere_or_nowhere(const BreakEven& at, const Answer& answer) {
   if (!at.pays_at_any_bandwidth) {
-    const bool sure = !at.high && !at.high_pays_at_any;
+    const bool certain = !at.high && !at.high_pays_at_any;
     return fmt::format("It {} at no NIC bandwidth from 100 Mbit/s to 10 Tbit/s{}.",
-                       sure ? "pays" : "is expected to pay",
-                       sure ? "" : ", which is not certain for all of them");
+                       certain ? "pays" : "is expected to pay",
+                       certain ? "" : ", which is not certain for all of them");
   }
-  const bool sure = !at.low && at.low_pays_at_any;
+  const bool certain = !at.low && at.low_pays_at_any;
   const std::string why = holds_back(at, *answer.scenario.training.cluster);
   if (answer.verdict() == Verdict::hardly)
     return "It is no slower at any NIC bandwidth, and makes no difference at this one: " + why;
-  if (sure) return "It pays at any NIC bandwidth: " + why;
-  return fmt::format("It is expected to pay at any NIC bandwidth, which {}: {}",
-                     sure_where(at, answer), why);
+  if (certain) return "It pays at any NIC bandwidth: " + why;
+  return fmt::format("It is expected to pay at any NIC bandwidth, {}: {}",
+                     where_certain(at, answer), why);
 }
 
 }  // namespace
@@ -65,7 +66,7 @@ std::string break_even_sentence(const Answer& answer) {
         name_of(nic.provenance.kind));
   if (at.at)
     return fmt::format("It {} above a NIC bandwidth of {} ({} to {}); this cluster has {} ({}).",
-                       at.pays_above ? "pays only" : "stops paying", to_text_bits(*at.at),
+                       at.pays_above ? "pays only" : "does not pay", to_text_bits(*at.at),
                        at.low ? to_text_bits(*at.low) : "below 100 Mbit/s",
                        at.high ? to_text_bits(*at.high) : "above 10 Tbit/s",
                        to_text_bits(nic.value), name_of(nic.provenance.kind));

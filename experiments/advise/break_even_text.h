@@ -7,7 +7,7 @@
 
 namespace lambcast {
 
-// Returns a sentence such as "It stops paying above a NIC bandwidth of 40 Gbit/s (25 to 60 Gbit/s);
+// Returns a sentence such as "It does not pay above a NIC bandwidth of 40 Gbit/s (25 to 60 Gbit/s);
 // this cluster has ...".
 std::string break_even_sentence(const Answer& answer);
 

@@ -26,6 +26,13 @@ std::string kind_of(const InputEffect& effect) {
 
 bool moves(const InputEffect& effect) { return std::abs(effect.time_elasticity) > no_effect; }
 
+// Returns whether a row of the table has a digit other than zero.
+bool is_visible(const InputEffect& effect) {
+  constexpr double visible = 0.0005;
+  return std::abs(effect.time_elasticity) >= visible ||
+         std::abs(effect.speedup_elasticity.value_or(0)) >= visible;
+}
+
 std::string what_ten_percent_does(const InputEffect& effect) {
   const double change = std::pow(1.1, effect.time_elasticity) - 1;
   return fmt::format("10 % more of it makes the run {:.1f} % {}", 100 * std::abs(change),
@@ -127,7 +134,7 @@ std::string sensitivity_table(const Sensitivity& sensitivity, const SensitivityV
   std::size_t key_width = 10, value_width = 5, hidden = 0;
   double strongest = no_effect;
   for (const InputEffect& effect : sensitivity.effects) {
-    if (!all && !moves(effect)) {
+    if (!all && !is_visible(effect)) {
       ++hidden;
       continue;
     }
@@ -149,7 +156,7 @@ std::string sensitivity_table(const Sensitivity& sensitivity, const SensitivityV
       head.size() + 1 < page_width ? std::min(page_width - head.size() - 1, longest_bar) : 0;
   out += "\n" + head + "\n";
   for (const InputEffect& effect : sensitivity.effects) {
-    if (!all && !moves(effect)) continue;
+    if (!all && !is_visible(effect)) continue;
     const double share = std::abs(effect.time_elasticity) / strongest;
     out += fmt::format(
         "{} {}\n",
@@ -163,14 +170,15 @@ std::string sensitivity_table(const Sensitivity& sensitivity, const SensitivityV
   out += fmt::format(
       "\nof time: per cent that 1 % more of the input adds to the run's time; numbers move by "
       "{:.3g} % to both sides, choices double and halve (GPUs and micro batch with the global "
-      "batch as it is). Each moves alone; --set also moves the defaults that follow from it. "
-      "share: "
-      "of the interval, that of the measurement which would settle the input, split among the "
+      "batch as it is). speed-up: likewise, per cent of the speed-up. Each moves alone; --set also "
+      "moves the defaults that follow from it. share: of the interval, that of the measurement "
+      "which would settle the input, split among the "
       "inputs that it would settle by how much they move it.\n",
       100 * sensitivity.by);
   for (const std::string& key : sensitivity.fixed)
     out += fmt::format("{}: neither twice nor half of it runs\n", plain_name(key));
-  if (hidden > 0) out += fmt::format("{} inputs that move nothing: --all shows them\n", hidden);
+  if (hidden > 0)
+    out += fmt::format("{} inputs that move less than 0.0005 %: --all shows them\n", hidden);
   if (!view.keys) out += "--keys shows the key of each input, for --set\n";
   return out;
 }

@@ -6,7 +6,9 @@
 #include <array>
 #include <set>
 #include <string_view>
+#include <tuple>
 
+#include "experiments/verdict/verdict.h"
 #include "sim/base/sort_stably.h"
 
 namespace lambcast {
@@ -39,7 +41,10 @@ std::vector<std::string> FindingTally::sentences(
   std::vector<const Kind*> kinds;
   for (const auto& [of, kind] : kinds_)
     if (kind.first.code != unread || kind.points == points_) kinds.push_back(&kind);
-  sort_stably(kinds, {}, [](const Kind* kind) { return kind->first.severity; });
+  sort_stably(kinds, {}, [](const Kind* kind) {
+    return std::tuple(kind->first.severity, !backend_fails(kind->first.code),
+                      -static_cast<std::ptrdiff_t>(kind->points));
+  });
   std::vector<std::string> out;
   for (const Kind* kind : kinds) {
     std::string where = "";

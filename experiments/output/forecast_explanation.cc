@@ -20,8 +20,6 @@ namespace {
 constexpr std::array<std::string_view, 3> at_large{"onebit-removed", "skipped-steps",
                                                    "stream-limit"};
 
-constexpr std::size_t named_sources = 2;
-
 // A number that affects a smaller share of the time is left out.
 constexpr double least_share = 0.01;
 
@@ -57,20 +55,14 @@ std::string sources_text(const std::vector<CostSource>& sources) {
 }
 
 std::string sources_line(const std::vector<CostSource>& sources) {
-  std::vector<CostSource> assumed;
-  std::size_t matter = 0;
+  std::size_t matter = 0, assumed = 0;
   for (const CostSource& source : sources) {
     if (source.share < least_share) continue;
     ++matter;
-    if (source.provenance.kind == Kind::assumed) assumed.push_back(source);
+    if (source.provenance.kind == Kind::assumed) ++assumed;
   }
-  std::string out = fmt::format("rests on {} number{}, {} of them assumed", matter,
-                                matter == 1 ? "" : "s", assumed.size());
-  sort_stably(assumed, std::ranges::greater(), &CostSource::share);
-  for (std::size_t i = 0; i < std::min(assumed.size(), named_sources); ++i)
-    out += fmt::format("{}{} in {:.0f} % of the time", i == 0 ? ": " : ", ",
-                       plain_cost(assumed[i].cost), 100 * assumed[i].share);
-  return out + " (--explain sources)\n";
+  return fmt::format("rests on {} number{}, {} of them assumed (--explain sources)\n", matter,
+                     matter == 1 ? "" : "s", assumed);
 }
 
 std::string findings_text(std::vector<Finding> findings) {

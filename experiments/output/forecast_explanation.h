@@ -22,7 +22,7 @@ std::string explain_forecast(const TrainingPlan& training, const Forecast& forec
 
 // Returns the table of sources with their kind, origin and share.
 std::string sources_text(const std::vector<CostSource>& sources);
-// Returns the answer's line on sources: their number, and the assumed ones with the largest share.
+// Returns the answer's line on sources: their number, and how many are assumed.
 std::string sources_line(const std::vector<CostSource>& sources);
 
 // Formats the findings by severity. General ones on DeepSpeed and NCCL are listed by code in one

@@ -7,6 +7,7 @@
 
 #include "experiments/output/cell.h"
 #include "experiments/output/forecast_explanation.h"
+#include "experiments/output/measure_first.h"
 #include "experiments/output/memory_output.h"
 #include "experiments/output/rate_text.h"
 #include "experiments/scenario/run_length.h"
@@ -38,7 +39,7 @@ std::string layout_text(const Parallelism& how) {
 
 std::string_view in_words(Basis basis) {
   constexpr std::string_view words[] = {"fitted here",          "known for this GPU",
-                                        "from measured blocks", "from kernels by their shape",
+                                        "from measured blocks", "from kernel shapes",
                                         "from another model",   "from FLOPs alone"};
   return words[static_cast<std::size_t>(basis)];
 }
@@ -149,6 +150,18 @@ std::string pays_text(const TrainingPlan& training, const RunForecast& run,
   return out;
 }
 
+// Returns the measurement that would narrow the interval of the run most, unless the verdict
+// already names it. Empty if the logs of the cluster hold it.
+std::string weakest_text(const TrainingPlan& training, const Judgement& judgement) {
+  if (!judgement.weakest) return "";
+  const std::string measurement = measurement_for(judgement.weakest->source, training);
+  const bool said =
+      judgement.verdict == Verdict::cannot_tell && judgement.measure_first == measurement;
+  if (measurement.empty() || said) return "";
+  return fmt::format("measure first: {}, which alone moves the run by {:.2f} to {:.2f}x\n",
+                     measurement, judgement.weakest->low, judgement.weakest->high);
+}
+
 }  // namespace
 
 std::optional<double> flops_utilization(const TrainingPlan& training, double tflops_per_gpu) {
@@ -203,9 +216,7 @@ std::string interval_text(const TrainingPlan& training, const Forecast& forecast
                                                  : "extrapolated" + changed);
   const bool measured = training.program || own_scale_of(training);
   out += fmt::format("compute {}{}\n", in_words(basis),
-                     basis == Basis::kernels && !measured
-                         ? ", in a program not measured here (calibrate --measured narrows it)"
-                         : "");
+                     basis == Basis::kernels && !measured ? ", program not measured" : "");
   if (!calibrated && stands)
     out += fmt::format("  {} was {} on {} for {}\n", training.cluster->name,
                        calibration->another_machine ? "fitted to another machine" : "calibrated",
@@ -247,7 +258,7 @@ std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
   if (run.speedup) out += pays_text(training, run, judgement);
   out += fmt::format("\n{}\n", memory_line(training, forecast.memory));
   out += step_table(forecast, training.parallelism.has_value()) + interval_text(training, forecast);
-  out += sources_line(forecast.sources.shares());
+  out += weakest_text(training, judgement) + sources_line(forecast.sources.shares());
   return out + findings_text(judgement.findings);
 }
 

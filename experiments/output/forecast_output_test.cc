@@ -285,7 +285,7 @@ TEST_CASE("table: one line shows how far the step may be off, and the source of 
              Contains(" ms (83 %): communication ") &&
                  Contains("from a preset of the same hardware, compute known for this GPU"));
   CHECK_THAT(line(other_length), Contains(" ms (80 %): "));
-  CHECK_THAT(line(alone), Contains(" ms (90 %): compute from kernels by their shape"));
+  CHECK_THAT(line(alone), Contains(" ms (90 %): compute from kernel shapes"));
   CHECK_THAT(line(images), Contains("compute from FLOPs alone"));
   WhatIf changed = plain;
   changed["cluster.nic.bandwidth"] = "10Gbit/s";

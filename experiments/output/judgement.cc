@@ -10,6 +10,21 @@
 
 namespace lambcast {
 
+namespace {
+
+// Returns the source with the widest effect on a time; nothing if no source moves it.
+std::optional<ErrorShare> weakest_source(const TimeAtEnds& time) {
+  TimeAtEnds exact;
+  exact.s = 1;
+  exact.at.fill({1, 1});
+  const std::vector<ErrorShare> shares = ratio_of(time, exact).shares;
+  if (shares.empty()) return std::nullopt;
+  return ErrorShare{shares.front().source, shares.front().low / time.s,
+                    shares.front().high / time.s};
+}
+
+}  // namespace
+
 Speedup speedup_in(const RatioInterval& ratio) { return {ratio.value, ratio.low, ratio.high}; }
 
 Judgement judgement_of(const Scenario& scenario, const Forecast& forecast) {
@@ -18,6 +33,7 @@ Judgement judgement_of(const Scenario& scenario, const Forecast& forecast) {
   if (auto skipped = find_skipped_steps(scenario))
     judgement.findings.push_back(*std::move(skipped));
   std::ranges::copy(judge(scenario.training, forecast), std::back_inserter(judgement.findings));
+  judgement.weakest = weakest_source(forecast.time);
   if (!forecast.run.speedup) return judgement;
   const RatioInterval& ratio = *forecast.run.speedup;
   // All steps of other runs compress: a plain optimizer uses its exchange from the first step on.

@@ -67,7 +67,8 @@ TEST_CASE(
                                                  {"tp", "2"},
                                                  {"ep", ep}}));
     return std::ranges::any_of(scenario.findings, [](const Finding& finding) {
-      return finding.message.starts_with("--imbalance: has no effect: it is of ranks that share");
+      return finding.message.starts_with(
+          "--imbalance: has no effect: it applies to ranks that share");
     });
   };
   CHECK(says_so("1"));

@@ -141,8 +141,9 @@ std::string model_prefix(const std::vector<Point>& points) {
 }
 
 // Returns the row that represents an optimizer on a cluster. Prefers in this order: the most common
-// bandwidth, the most GPUs, the largest batch, the share of warm-up nearest to the published run,
-// the fastest. Null if no row with a usual share of warm-up ran.
+// bandwidth (of several that are equally common the middle one), the most GPUs, the largest batch,
+// the share of warm-up nearest to the published run, the fastest. Null if no row with a usual share
+// of warm-up ran.
 const Point* typical_point(const std::vector<Point>& points, const Spread& spread) {
   std::vector<const Point*> rows;
   std::map<double, std::size_t> bandwidths;
@@ -154,10 +155,18 @@ const Point* typical_point(const std::vector<Point>& points, const Spread& sprea
     rows.push_back(&p);
     ++bandwidths[nic(p)];
   }
+  std::size_t most = 0;
+  for (const auto& [Gbps, count] : bandwidths) most = std::max(most, count);
+  std::erase_if(bandwidths, [&](const auto& bandwidth) { return bandwidth.second < most; });
+  const double usual =
+      bandwidths.empty()
+          ? 0
+          : std::next(bandwidths.begin(), static_cast<std::ptrdiff_t>(bandwidths.size() / 2))
+                ->first;
   const auto rank = [&](const Point* p) {
     const double share = p->freeze_share();
     const double away = std::isnan(share) ? 0 : std::abs(share - published_freeze_share());
-    return std::tuple(bandwidths.at(nic(*p)), p->gpus, p->global_batch, -away, p->speedup);
+    return std::tuple(nic(*p) == usual, p->gpus, p->global_batch, -away, p->speedup);
   };
   const auto best = std::ranges::max_element(rows, {}, rank);
   return best == rows.end() ? nullptr : *best;
@@ -351,7 +360,7 @@ std::string answer_html(const Answer& answer) {
     for (std::size_t i = 0; i < shown; ++i)
       text += range_html(answer.ranges[i], scale, answer.level);
     if (!std::isnan(answer.level))
-      text += "<p class=key>Left of the dashed line, 1.0, compression loses.</p>\n";
+      text += "<p class=key>Left of the dashed line, 1.0, compression does not pay.</p>\n";
     text += "</figure>\n";
   }
   if (!answer.rests_on.empty())

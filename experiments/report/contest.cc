@@ -102,11 +102,11 @@ std::string headline_of(const Contest& contest) {
   };
   if (contest.wins.empty())
     return fmt::format(
-        "None of {} ways of sending less beats the plain run in {}.", contest.candidates,
+        "None of {} ways of sending less is faster than the plain run in {}.", contest.candidates,
         contest.places == 1 ? "the one place" : fmt::format("any of {} places", contest.places));
   const Win& first = contest.wins.front();
   return fmt::format(
-      "{} wins: the fastest of {} ways of sending less in {}, at most {} as fast as {} "
+      "{} is the fastest of {} ways of sending less in {}, at most {} as fast as {} "
       "({}, {} GPUs).",
       display_name(first.candidate), contest.candidates, places(first.places, contest.places),
       to_text(speedup_of(*first.best)), display_name(first.best->baseline.text()),
@@ -118,11 +118,11 @@ std::string detail_of(const Contest& contest) {
   for (std::size_t i = 1; i < contest.wins.size(); ++i) {
     const Win& win = contest.wins[i];
     others.push_back(
-        fmt::format("{} wins in {}, at most {} ({}, {} GPUs)", display_name(win.candidate),
+        fmt::format("{} is fastest in {}, at most {} ({}, {} GPUs)", display_name(win.candidate),
                     win.places, to_text(speedup_of(*win.best)), win.best->cluster, win.best->gpus));
   }
   if (contest.plain > 0 && !contest.wins.empty())
-    others.push_back(fmt::format("in {} nothing beats the plain run", contest.plain));
+    others.push_back(fmt::format("in {} nothing is faster than the plain run", contest.plain));
   std::string text = fmt::format("{}", fmt::join(others, "; "));
   if (!text.empty()) text += ". ";
   return text + "Time of as many steps: what fewer bits cost in further steps is not in it.";

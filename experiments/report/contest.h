@@ -36,7 +36,8 @@ struct Contest {
 // them is an exchange.
 Contest contest_of(const std::vector<Point>& points);
 
-// Returns the sentence on the winner, "Adam with fp8 wins: ...", and the further details.
+// Returns the sentence on the winner, "Adam with fp8 is the fastest of ...", and the further
+// details.
 std::string headline_of(const Contest& contest);
 std::string detail_of(const Contest& contest);
 

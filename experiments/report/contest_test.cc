@@ -103,10 +103,10 @@ TEST_CASE("the contest names which candidate wins in which places, and by how mu
   CHECK(contest.wins[0].candidate == "adam with fp8");
   CHECK(contest.wins[0].places == 2);
   CHECK(headline_of(contest) ==
-        "Adam with fp8 wins: the fastest of 3 ways of sending less in 2 of 4 places, at most 4.00x "
+        "Adam with fp8 is the fastest of 3 ways of sending less in 2 of 4 places, at most 4.00x "
         "(3.20 to 5.00x) as fast as Adam (box, 8 GPUs).");
   CHECK_THAT(detail_of(contest),
-             Contains("1-bit Adam wins in 2, at most 1.50x (1.20 to 1.88x) (box, 8 GPUs)") &&
+             Contains("1-bit Adam is fastest in 2, at most 1.50x (1.20 to 1.88x) (box, 8 GPUs)") &&
                  Contains("further steps"));
   REQUIRE(contest.clusters.size() == 1);
   CHECK(contest.clusters[0].winner->gpus == 16);
@@ -116,10 +116,10 @@ TEST_CASE("the contest names which candidate wins in which places, and by how mu
 TEST_CASE("if no candidate beats the baseline run, the contest states that") {
   std::string text = header() + row("fp8", 10, 8, 0.9) + row("int8", 10, 8, 0.8);
   CHECK(headline_of(contest_of(results_of(text).points)) ==
-        "None of 2 ways of sending less beats the plain run in the one place.");
+        "None of 2 ways of sending less is faster than the plain run in the one place.");
   text += row("fp8", 10, 16, 1.2) + row("int8", 10, 16, 0.8);
   CHECK_THAT(detail_of(contest_of(results_of(text).points)),
-             Contains("in 1 nothing beats the plain run"));
+             Contains("in 1 nothing is faster than the plain run"));
 }
 
 TEST_CASE("there is no contest with one candidate, nor without an exchange") {
@@ -130,7 +130,7 @@ TEST_CASE("there is no contest with one candidate, nor without an exchange") {
 TEST_CASE("the first screen has a bar and a break-even for each exchange") {
   const Results results = results_of(study());
   const Answer answer = answer_of(results, summary_of(results.points));
-  CHECK_THAT(answer.headline, Catch::StartsWith("Adam with fp8 wins"));
+  CHECK_THAT(answer.headline, Catch::StartsWith("Adam with fp8 is the fastest"));
   REQUIRE(answer.numbers.size() == 1);
   CHECK(answer.numbers[0].value == "4.00x");
   CHECK_THAT(answer.numbers[0].label,

@@ -11,8 +11,8 @@
 
 namespace lambcast::report {
 
-// Limits of the clusters and compressed optimizers drawn. The caption states how many clusters
-// there are if not all are drawn.
+// Limits of the panels and compressed optimizers drawn. The caption states how many panels there
+// would be if not all are drawn.
 inline constexpr std::size_t most_panels = 6;
 inline constexpr std::size_t most_optimizers = 4;
 
@@ -69,8 +69,9 @@ std::string file_stem(std::string_view figure, std::string_view optimizer);
 std::string headline(const Slice& slice);
 // Describes a point in a panel's title: "paper-eth40-v100, 40 Gbit/s NIC".
 std::string panel_title(const Point& point);
-// Returns the clusters that get a panel. If some get none, adds a sentence to slice.facts.
-std::vector<std::string> panel_clusters(Slice& slice);
+// Returns the rows of each panel, which share cluster and NIC bandwidth. If some get no panel, adds
+// a sentence to slice.facts.
+std::vector<Points> panels_of(Slice& slice);
 // Returns the comment lines that open a data file.
 std::vector<std::string> notes_of(const Figure& figure, const Slice& slice);
 

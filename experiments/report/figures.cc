@@ -83,13 +83,21 @@ std::string panel_title(const Point& point) {
   return fmt::format("{}, {:.4g} Gbit/s NIC", point.cluster, point.nic_Gbps);
 }
 
-std::vector<std::string> panel_clusters(Slice& slice) {
-  std::vector<std::string> clusters = names(slice.points, &Point::cluster);
-  if (clusters.size() > most_panels) {
-    slice.facts.push_back(fmt::format("the first {} of {} clusters", most_panels, clusters.size()));
-    clusters.resize(most_panels);
+std::vector<Points> panels_of(Slice& slice) {
+  std::vector<Points> panels;
+  for (const std::string& cluster : names(slice.points, &Point::cluster)) {
+    const Points some = of_cluster(slice.points, cluster);
+    const std::vector<double> bandwidths = values(some, &Point::nic_Gbps);
+    if (bandwidths.size() < 2) panels.push_back(some);
+    for (std::size_t i = 0; bandwidths.size() > 1 && i < bandwidths.size(); ++i)
+      panels.push_back(select(some, [&](const Point& p) { return p.nic_Gbps == bandwidths[i]; }));
   }
-  return clusters;
+  if (panels.size() > most_panels) {
+    slice.facts.push_back(
+        fmt::format("the first {} of {} clusters and NIC bandwidths", most_panels, panels.size()));
+    panels.resize(most_panels);
+  }
+  return panels;
 }
 
 std::vector<std::string> notes_of(const Figure& figure, const Slice& slice) {
@@ -113,7 +121,12 @@ MapStudy map_study(const Rows& rows, const std::string& optimizer) {
   keep_fastest(slice, [](const Point& p) {
     return Coordinates{{p.cluster}, {p.gpus, p.nic_Gbps}};
   });
-  for (const std::string& cluster : panel_clusters(slice)) {
+  std::vector<std::string> clusters = names(slice.points, &Point::cluster);
+  if (clusters.size() > most_panels) {
+    slice.facts.push_back(fmt::format("the first {} of {} clusters", most_panels, clusters.size()));
+    clusters.resize(most_panels);
+  }
+  for (const std::string& cluster : clusters) {
     const Points some = of_cluster(slice.points, cluster);
     if (scan_possible(some)) study.scans.push_back(speedup_map(some, cluster));
     if (map_possible(some)) study.maps.push_back(study.scans.back());
@@ -142,15 +155,15 @@ Figure map_figure(const Rows& rows, const std::string& optimizer) {
   if (one_count) {
     figure.caption += fmt::format(
         "Time of a whole run with {} over that with {}; below the dashed line at 1.0 compression "
-        "loses. A map needs two or more GPU counts.",
+        "does not pay. A map needs two or more GPU counts.",
         plain, packed);
     draw_scans(figure, study, optimizer, title);
     return figure;
   }
   figure.caption += fmt::format(
-      "Each cell is the time of a whole run with {} over that with {}: blue above 1.0 pays, orange "
-      "below 1.0 is a loss. The black line is break-even, interpolated between the simulated "
-      "points; blank cells did not run.",
+      "Each cell is the time of a whole run with {} over that with {}: blue, above 1.0, pays; "
+      "orange, below 1.0, does not pay. The black line is break-even, interpolated between the "
+      "simulated points; blank cells did not run.",
       plain, packed);
   figure.data = map_data(study.maps, notes_of(figure, study.slice));
   figure.script = map_script(study.maps, figure.name, title);
@@ -174,26 +187,25 @@ Figure step_figure(const Rows& rows, const std::string& optimizer) {
     return figure;
   }
   keep_fastest(slice, [](const Point& p) {
-    return Coordinates{{p.cluster, p.optimizer}, {p.gpus}};
+    return Coordinates{{p.cluster, p.optimizer}, {p.gpus, or_zero(p.nic_Gbps)}};
   });
   if (values(slice.points, &Point::gpus).size() > most_groups) {
     slice.facts.push_back(fmt::format("{} of the GPU counts", most_groups));
   }
   std::vector<BarPanel> panels;
-  for (const std::string& cluster : panel_clusters(slice)) {
-    const Points some = select(slice.points, [&](const Point& p) { return p.cluster == cluster; });
+  for (const Points& some : panels_of(slice))
     panels.push_back(bar_panel(some, panel_title(*some.front())));
-  }
   figure.caption = fmt::format(
       "Slice: {}. For each GPU count {}, then the phases of {}. Height is GPU time per sample "
       "(step time x GPUs / global batch), so perfect scaling keeps it level; the step time itself "
-      "stands above each bar. Communication is what the backward pass does not hide; the parts add "
-      "up to the step, and what they leave is 'other'.",
+      "stands above each bar, and the thin line at its end is the interval. Communication is the "
+      "part that the backward pass does not hide; the parts add up to the step.",
       stated(slice), display_name(baseline), display_name(optimizer));
   if (std::ranges::all_of(slice.points, [](const Point* p) { return p->compressed(); }))
-    figure.caption +=
-        fmt::format(" {} has no row here: its bar is the mean step of its run, by the speed-up.",
-                    display_name(baseline));
+    figure.caption += fmt::format(
+        " {0} has no row here: its bar is the mean step of its run, by the speed-up. "
+        "A sweep over both optimizers has its parts.",
+        display_name(baseline));
   if (const std::size_t count = overlapping(panels); count > 0) {
     figure.caption += fmt::format(
         " The parts of {} bars overlap in time and add up to more than the step; the tick on the "

@@ -24,12 +24,19 @@ struct Range {
 Range range_of_y(const LineChart& chart) {
   Range y;
   y.include(chart.level);
-  for (const Panel& panel : chart.panels) {
-    for (const auto& [x, values] : panel.rows) {
-      for (const double value : values) y.include(value);
-    }
-  }
+  for (const Panel& panel : chart.panels)
+    for (const auto* of : {&panel.rows, &panel.low, &panel.high})
+      for (const auto& [x, values] : *of)
+        for (const double value : values) y.include(value);
   return y;
+}
+
+bool has_ends(const LineChart& chart) {
+  return std::ranges::any_of(chart.panels, [](const Panel& panel) {
+    return std::ranges::any_of(panel.low, [](const auto& row) {
+      return std::ranges::any_of(row.second, [](double end) { return std::isfinite(end); });
+    });
+  });
 }
 
 // Returns the x values of all panels, which share their axes so that they can be compared.
@@ -106,6 +113,13 @@ LegendEntry legend_entry(const Series& series) {
 
 std::string plot(const LineChart& chart, std::size_t panel) {
   std::vector<std::string> lines;
+  const std::size_t count = chart.series.size();
+  for (std::size_t s = 0; has_ends(chart) && s < count; ++s)
+    if (!chart.series[s].reference)
+      lines.push_back(fmt::format(
+          "'{}.dat' index {} using 1:{}:{} with filledcurves fs transparent solid 0.16 noborder "
+          "lc rgb '{}'",
+          chart.name, panel, count + 2 * s + 2, count + 2 * s + 3, chart.series[s].look.colour));
   for (std::size_t s = 0; s < chart.series.size(); ++s) {
     lines.push_back(fmt::format("'{}.dat' index {} using 1:{} {}", chart.name, panel, s + 2,
                                 with_look(chart.series[s])));
@@ -115,6 +129,16 @@ std::string plot(const LineChart& chart, std::size_t panel) {
 
 }  // namespace
 
+void Panel::set(double x, std::size_t series, std::size_t count, double value, double low_end,
+                double high_end) {
+  const auto put = [&](std::map<double, std::vector<double>>& of, double number) {
+    of.try_emplace(x, std::vector<double>(count, absent)).first->second[series] = number;
+  };
+  put(rows, value);
+  put(low, low_end);
+  put(high, high_end);
+}
+
 std::string chart_data(const LineChart& chart) {
   std::string text;
   for (const std::string& note : chart.notes) text += comment(note);
@@ -123,10 +147,16 @@ std::string chart_data(const LineChart& chart) {
     text += comment(chart.panels[i].title);
     std::string heading = chart.x_column;
     for (const Series& series : chart.series) heading += ' ' + data_text(series.name);
+    if (has_ends(chart))
+      for (const Series& series : chart.series)
+        heading += ' ' + data_text(series.name + ", low") + ' ' + data_text(series.name + ", high");
     text += comment(heading);
     for (const auto& [x, values] : chart.panels[i].rows) {
       text += data_number(x);
       for (const double value : values) text += ' ' + data_number(value);
+      for (std::size_t s = 0; has_ends(chart) && s < values.size(); ++s)
+        text += ' ' + data_number(chart.panels[i].low.at(x)[s]) + ' ' +
+                data_number(chart.panels[i].high.at(x)[s]);
       text += '\n';
     }
   }
@@ -139,6 +169,7 @@ std::string chart_script(const LineChart& chart) {
   const std::size_t rows = (count + columns - 1) / columns;
   std::vector<LegendEntry> entries;
   for (const Series& series : chart.series) entries.push_back(legend_entry(series));
+  if (has_ends(chart)) entries.push_back({"band: interval", LegendEntry::Mark::box, "#dcdcdc"});
   const int height =
       40 + legend_height(entries, figure_width_px) + line_panel_px * static_cast<int>(rows);
   const auto share = [height](double px) { return px / height; };

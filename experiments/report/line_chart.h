@@ -20,6 +20,11 @@ struct Series {
 struct Panel {
   std::string title;
   std::map<double, std::vector<double>> rows;  // x to one value per series; NaN if absent
+  std::map<double, std::vector<double>> low = {}, high = {};  // ends of their intervals, as `rows`
+
+  // Sets the value of a series and the ends of its interval; `count` is the number of series.
+  void set(double x, std::size_t series, std::size_t count, double value, double low_end = absent,
+           double high_end = absent);
 };
 
 struct LineChart {
@@ -36,6 +41,7 @@ struct LineChart {
 };
 
 // Returns the data: one block per panel (gnuplot's `index`), one row per x, one column per series.
+// If there are intervals, two columns per series follow, for their ends.
 std::string chart_data(const LineChart& chart);
 std::string chart_script(const LineChart& chart);
 

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <utility>
 
 #include "experiments/report/figure.h"
 #include "experiments/report/line_chart.h"
+#include "sim/base/sort_stably.h"
 
 namespace lambcast::report {
 namespace {
@@ -19,10 +22,6 @@ std::vector<Series> optimizer_series(const std::vector<std::string>& optimizers)
 
 std::size_t place(const std::vector<std::string>& all, const std::string& one) {
   return static_cast<std::size_t>(std::find(all.begin(), all.end(), one) - all.begin());
-}
-
-double& cell(Panel& panel, double x, std::size_t series, std::size_t count) {
-  return panel.rows.try_emplace(x, std::vector<double>(count, absent)).first->second[series];
 }
 
 // Returns the best rate per GPU at the smallest GPU count.
@@ -43,7 +42,7 @@ Slice scaling_slice(const Rows& rows) {
     return any_cluster(some, [](const Points& one) { return vary(one, &Point::gpus); });
   });
   keep_fastest(slice, [](const Point& p) {
-    return Coordinates{{p.cluster, p.optimizer}, {p.gpus}};
+    return Coordinates{{p.cluster, p.optimizer}, {p.gpus, or_zero(p.nic_Gbps)}};
   });
   return slice;
 }
@@ -52,20 +51,21 @@ Slice scaling_slice(const Rows& rows) {
 LineChart scaling_chart(Slice& slice, bool as_share) {
   const std::vector<std::string> optimizers = names(slice.points, &Point::optimizer);
   LineChart chart;
-  chart.x_label = "GPUs";
+  chart.x_label = "number of GPUs";
   chart.x_column = "gpus";
   chart.series = optimizer_series(optimizers);
   chart.series.push_back({"ideal (linear)", {}, true});
   const std::size_t count = chart.series.size();
-  for (const std::string& cluster : panel_clusters(slice)) {
-    const Points some = of_cluster(slice.points, cluster);
+  for (const Points& some : panels_of(slice)) {
     const double rate = ideal_rate(some);
     Panel panel{panel_title(*some.front()), {}};
     for (const Point* p : some) {
-      const double ideal = rate * p->gpus;
-      cell(panel, p->gpus, place(optimizers, p->optimizer), count) =
-          as_share ? 100 * p->samples_per_s / ideal : p->samples_per_s;
-      cell(panel, p->gpus, count - 1, count) = as_share ? 100 : ideal;
+      const double ideal = rate * p->gpus, unit = as_share ? ideal / 100 : 1;
+      const double samples_per_s = p->samples_per_s / unit;
+      panel.set(p->gpus, place(optimizers, p->optimizer), count, samples_per_s,
+                samples_per_s * p->run_time_s / p->run_high_s,
+                samples_per_s * p->run_time_s / p->run_low_s);
+      panel.set(p->gpus, count - 1, count, ideal / unit);
     }
     chart.panels.push_back(std::move(panel));
   }
@@ -92,6 +92,7 @@ TimeUnit unit_for(double longest_s) {
 
 std::string backend_label(const Point& p) {
   if (p.backend == "nccl") return "NCCL";
+  if (p.backend == "compressed") return "compressed backend";
   if (p.backend != "mpi") return p.backend;
   if (p.cuda_aware.empty()) return "MPI";
   return p.cuda_aware == "true" || p.cuda_aware == "1" ? "MPI, CUDA-aware" : "MPI, host-staged";
@@ -100,11 +101,11 @@ std::string backend_label(const Point& p) {
 // Returns the coordinates of a row in the freeze figure. Rows of the plain optimizer are the
 // baseline, so their backend does not count.
 Coordinates place_over_freeze(const Point& p) {
-  Coordinates at{{p.cluster, p.optimizer}, {p.gpus}};
+  Coordinates at{{p.cluster, p.optimizer}, {p.gpus, or_zero(p.nic_Gbps)}};
   if (!p.compressed()) return at;
   at.names[2] = p.backend;
   if (p.backend == "mpi") at.names[3] = p.cuda_aware;
-  at.numbers[1] = p.freeze_step;
+  at.numbers[2] = p.freeze_step;
   return at;
 }
 
@@ -140,19 +141,42 @@ std::vector<std::string> backend_labels(const Points& points) {
 // beat; it is the last of `count` series if present.
 Panel freeze_panel(const Points& points, const std::vector<std::string>& labels, std::size_t count,
                    TimeUnit unit) {
-  Panel panel{fmt::format("{}, {} GPUs", points.front()->cluster, points.front()->gpus), {}};
+  Panel panel{fmt::format("{}, {} GPUs", panel_title(*points.front()), points.front()->gpus), {}};
   double plain = absent;
   for (const Point* p : points) {
     if (!p->compressed()) {
       plain = p->run_time_s / unit.seconds;
     } else if (!std::isnan(p->freeze_share())) {
-      cell(panel, 100 * p->freeze_share(), place(labels, backend_label(*p)), count) =
-          p->run_time_s / unit.seconds;
+      panel.set(100 * p->freeze_share(), place(labels, backend_label(*p)), count,
+                p->run_time_s / unit.seconds, p->run_low_s / unit.seconds,
+                p->run_high_s / unit.seconds);
     }
   }
   if (count > labels.size())
     for (auto& [x, row] : panel.rows) row.back() = plain;
   return panel;
+}
+
+// Keeps the candidates with the largest speed-ups, as many as can be told apart in one chart.
+void keep_fastest_candidates(const Rows& rows, std::vector<std::string>& candidates) {
+  constexpr std::size_t most_candidates = 6;
+  if (candidates.size() <= most_candidates) return;
+  const auto most_speedup = [&](const std::string& candidate) {
+    double most = 0;
+    for (const SpeedupMap& scan : map_study(rows, candidate).scans)
+      if (const std::size_t row = largest_scan(scan); row < scan.gpus.size())
+        for (const double speedup : scan.speedup[row]) most = std::fmax(most, speedup);
+    return most;
+  };
+  std::vector<std::pair<double, std::string>> ranked;
+  for (const std::string& candidate : candidates)
+    ranked.emplace_back(most_speedup(candidate), candidate);
+  sort_stably(ranked, std::ranges::greater(), &std::pair<double, std::string>::first);
+  ranked.resize(most_candidates);
+  std::erase_if(candidates, [&](const std::string& candidate) {
+    return std::ranges::find(ranked, candidate, &std::pair<double, std::string>::second) ==
+           ranked.end();
+  });
 }
 
 }  // namespace
@@ -170,7 +194,7 @@ Figure throughput_figure(const Rows& rows) {
   chart.log_y = true;
   figure.caption = fmt::format(
       "Slice: {}. Mean of the whole run, warm-up included. Both axes are logarithmic. The dashed "
-      "line is ideal scaling from the best rate per GPU at the smallest GPU count of the cluster; "
+      "line is ideal scaling from the best rate per GPU at the smallest GPU count of the panel; "
       "the gap to it is what communication and compression cost.",
       stated(slice));
   finish(figure, chart, slice);
@@ -190,7 +214,7 @@ Figure efficiency_figure(const Rows& rows) {
   figure.caption = fmt::format(
       "Slice: {}. Throughput as a share of the ideal line of the figure before: all optimizers "
       "have the same reference, the best rate per GPU at the smallest GPU count, so that lines can "
-      "be compared with each other.",
+      "be compared with each other. The bands are the intervals of the throughput.",
       stated(slice));
   finish(figure, chart, slice);
   return figure;
@@ -207,19 +231,17 @@ Figure batch_figure(const Rows& rows) {
   std::vector<std::string> optimizers = names(slice.points, &Point::optimizer);
   chart.series = optimizer_series(optimizers);
   keep_fastest(slice, [](const Point& p) {
-    return Coordinates{{p.cluster, p.optimizer}, {p.gpus, p.global_batch}};
+    return Coordinates{{p.cluster, p.optimizer}, {p.gpus, p.global_batch, or_zero(p.nic_Gbps)}};
   });
-  for (const std::string& cluster : panel_clusters(slice)) {
-    const Points some = of_cluster(slice.points, cluster);
+  for (const Points& some : panels_of(slice)) {
     const std::vector<double> gpus = values(some, &Point::gpus);
     for (auto n = gpus.rbegin(); n != gpus.rend(); ++n) {
       const Points most = select(some, [&](const Point& p) { return p.gpus == *n; });
       if (!vary(most, &Point::global_batch)) continue;
-      Panel panel{fmt::format("{}, {} GPUs", cluster, *n), {}};
-      for (const Point* p : most) {
-        cell(panel, p->global_batch, place(optimizers, p->optimizer), optimizers.size()) =
-            p->speedup;
-      }
+      Panel panel{fmt::format("{}, {} GPUs", panel_title(*some.front()), *n), {}};
+      for (const Point* p : most)
+        panel.set(p->global_batch, place(optimizers, p->optimizer), optimizers.size(), p->speedup,
+                  p->speedup_low, p->speedup_high);
       chart.panels.push_back(std::move(panel));
       break;
     }
@@ -232,14 +254,13 @@ Figure batch_figure(const Rows& rows) {
   chart.title = "Speed-up of the whole run: " + headline(slice);
   chart.x_label = "global batch (samples)";
   chart.x_column = "global_batch";
-  chart.y_label = "speed-up over plain";
+  chart.y_label = "speed-up over plain (x)";
   chart.level = 1;
   figure.caption = fmt::format(
       "Slice: {}; per cluster the largest GPU count. Time of the whole run with the plain "
       "optimizer "
-      "over that with its compressed form; below the dashed line at 1.0 compression loses. A "
-      "larger "
-      "batch computes longer between exchanges, so there is less to gain.",
+      "over that with its compressed form; below the dashed line at 1.0 compression does "
+      "not pay. A larger batch computes longer between exchanges, so there is less to gain.",
       stated(slice));
   finish(figure, chart, slice);
   return figure;
@@ -252,14 +273,14 @@ void draw_scans(Figure& figure, const MapStudy& study, const std::string& optimi
   chart.series = optimizer_series({optimizer});
   chart.x_label = "NIC bandwidth (Gbit/s)";
   chart.x_column = "nic_bandwidth_Gbps";
-  chart.y_label = "speed-up of the whole run";
+  chart.y_label = "speed-up of the whole run (x)";
   chart.level = 1;
   for (const SpeedupMap& scan : study.scans) {
     const std::size_t row = largest_scan(scan);
     if (row == scan.gpus.size()) continue;
     Panel panel{fmt::format("{}, {} GPUs", scan.title, scan.gpus[row]), {}};
     for (std::size_t i = 0; i < scan.nic_Gbps.size(); ++i)
-      panel.rows[scan.nic_Gbps[i]] = {scan.speedup[row][i]};
+      panel.set(scan.nic_Gbps[i], 0, 1, scan.speedup[row][i], scan.low[row][i], scan.high[row][i]);
     chart.panels.push_back(std::move(panel));
   }
   finish(figure, chart, study.slice);
@@ -275,6 +296,8 @@ std::optional<Figure> exchange_figure(const Rows& rows) {
   std::erase_if(candidates, [&](const std::string& candidate) {
     return map_study(rows, candidate).scans.empty();
   });
+  const std::size_t all = candidates.size();
+  keep_fastest_candidates(rows, candidates);
   Slice slice;
   for (const std::string& candidate : candidates) {
     const MapStudy study = map_study(rows, candidate);
@@ -287,7 +310,8 @@ std::optional<Figure> exchange_figure(const Rows& rows) {
       if (panel == chart.panels.end()) panel = chart.panels.insert(panel, {title, {}});
       const std::size_t series = place(candidates, candidate);
       for (std::size_t i = 0; i < scan.nic_Gbps.size(); ++i)
-        cell(*panel, scan.nic_Gbps[i], series, candidates.size()) = scan.speedup[row][i];
+        panel->set(scan.nic_Gbps[i], series, candidates.size(), scan.speedup[row][i],
+                   scan.low[row][i], scan.high[row][i]);
     }
   }
   if (chart.panels.empty()) {
@@ -301,15 +325,18 @@ std::optional<Figure> exchange_figure(const Rows& rows) {
   chart.title = "Ways of sending less: " + headline(slice);
   chart.x_label = "NIC bandwidth (Gbit/s)";
   chart.x_column = "nic_bandwidth_Gbps";
-  chart.y_label = "speed-up of the whole run";
+  chart.y_label = "speed-up of the whole run (x)";
   chart.log_y = true;
   chart.level = 1;
   figure.caption = fmt::format(
       "Slice: {}. Time of the whole run with the plain optimizer and its all-reduce over that with "
-      "each candidate; where a line falls below the dashed one at 1.0 is its break-even. Of as "
-      "many "
-      "steps: what fewer bits cost in further steps is not forecast.",
-      stated(slice));
+      "each candidate; where a line falls below the dashed one at 1.0 is its break-even.{} The "
+      "number of steps is the same: what fewer bits cost in further steps is not forecast.",
+      stated(slice),
+      candidates.size() < all
+          ? fmt::format(" Drawn are the {} fastest of {} candidates; the table has all.",
+                        candidates.size(), all)
+          : "");
   finish(figure, chart, slice);
   return figure;
 }
@@ -333,10 +360,8 @@ Figure freeze_figure(const Rows& rows, const std::string& optimizer) {
   });
   keep_fastest(slice, place_over_freeze);
   std::vector<Points> shown;  // empty if freeze_step varies only in clusters without a panel
-  for (const std::string& cluster : panel_clusters(slice)) {
-    const Points some = freeze_points(of_cluster(slice.points, cluster));
-    if (!some.empty()) shown.push_back(some);
-  }
+  for (const Points& panel : panels_of(slice))
+    if (const Points some = freeze_points(panel); !some.empty()) shown.push_back(some);
   if (!varies || shown.empty()) {
     figure.left_out = fmt::format(
         "It needs {} at one GPU count and batch with two or more values of freeze_step.",

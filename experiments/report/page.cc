@@ -106,7 +106,8 @@ std::string manifest_html(std::string_view manifest, const std::string& file) {
   Json json = parse_json(manifest);
   if (!json.is_object()) fail_input({file, 0, {}}, "is no JSON object", "what a sweep wrote");
   if (json.find("tool") == json.end() || json.at("tool") != "lambcast")
-    fail_input({file, 0, "tool"}, "is not \"lambcast\": the file is of another program, or damaged",
+    fail_input({file, 0, "tool"},
+               "is not \"lambcast\": another program wrote the file, or it is damaged",
                "what a sweep wrote; without the file the page lacks its inputs alone");
   std::string text;
   if (const auto warnings = json.find("warnings"); warnings != json.end()) {

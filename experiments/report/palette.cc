@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "models/optimizer/optimizer_model.h"
+#include "models/training/plan/exchange_name.h"
 #include "sim/base/check.h"
 
 namespace lambcast::report {
@@ -27,7 +28,8 @@ std::string display_name(std::string_view optimizer) {
   for (const OptimizerModel* model : optimizer_models())
     if (model->name == optimizer) return std::string(model->title);
   if (const auto with = optimizer.find(" with "); with != std::string_view::npos)
-    return display_name(optimizer.substr(0, with)) + std::string(optimizer.substr(with));
+    return display_name(optimizer.substr(0, with)) +
+           shown_name(std::string(optimizer.substr(with)));
   return std::string(optimizer);
 }
 

@@ -39,12 +39,14 @@ struct PartLook {
 inline constexpr std::array<PartLook, step_parts.size() + 1> part_looks = {
     {{"forward", "#56B4E9"},
      {"backward", "#0072B2"},
-     {"exposed comm.", "#D55E00"},
+     {"exposed communication", "#D55E00"},
      {"compression", "#E69F00"},
      {"decompression", "#F0E442"},
      {"optimizer", "#009E73"},
-     {"bubble", "#CC79A7"},
-     {"other", "#999999"}}};
+     {"pipeline bubble", "#CC79A7"},
+     {"rest of the step", "#999999"}}};
+// Look of a step whose parts are not known.
+inline constexpr PartLook whole_step_look = {"whole step (parts not in the results)", "#D8D8D8"};
 
 // Returns the word that precedes "step" for a kind of step.
 std::string_view adjective_of(StepKind kind);

@@ -24,6 +24,7 @@ inline bool same_number(double a, double b) { return a == b || (std::isnan(a) &&
 struct StepFigures {
   StepKind kind = StepKind::uniform;  // one of step_kinds
   double step_time_us = absent;
+  double low_us = absent, high_us = absent;          // interval of the step time, if there is one
   std::array<double, step_parts.size()> parts_us{};  // an empty field counts as 0
 
   bool operator==(const StepFigures&) const = default;
@@ -57,8 +58,9 @@ struct Point {
   double gpus = absent, global_batch = absent, nodes = absent, gpus_per_node = absent,
          micro_batch = absent, grad_accum = absent, seq_len = absent, steps = absent,
          freeze_step = absent, nic_Gbps = absent;
-  double run_time_s = absent, samples_per_s = absent, tokens_per_s = absent, speedup = absent,
-         speedup_low = absent, speedup_high = absent, warmup_steps = absent;
+  double run_time_s = absent, run_low_s = absent, run_high_s = absent, samples_per_s = absent,
+         tokens_per_s = absent, speedup = absent, speedup_low = absent, speedup_high = absent,
+         warmup_steps = absent;
   Name kernels, network, device, precision, zero_stage, overlap, symmetry, cuda_aware;
   Name settings;  // other keys that were set, except those in nic_Gbps and steps
   StepsByKind kinds;

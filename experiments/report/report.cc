@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "experiments/report/answer.h"
 #include "experiments/report/figure.h"
 #include "experiments/report/page.h"
 #include "experiments/report/palette.h"
@@ -81,7 +82,8 @@ Paths write_report(const Results& results, const fs::path& results_dir,
 
 std::string summary_text(const Results& results) {
   const Summary& summary = results.summary;
-  std::string text = fmt::format("{}\n", fmt::join(in_words(summary), "\n"));
+  std::string text = fmt::format("{}\n{}\n", answer_of(results, summary).headline,
+                                 fmt::join(in_words(summary), "\n"));
   if (summary.spreads.empty()) return text;
   std::size_t cluster = 7, pair = 9;
   const auto pair_of = [](const Spread& s) {

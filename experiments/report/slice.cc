@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "experiments/verdict/verdict.h"
 #include "models/optimizer/optimizer_model.h"
 #include "sim/base/csv.h"
 
@@ -37,10 +38,6 @@ struct HashOfCoordinates {
     return hash;
   }
 };
-
-// Returns a number usable as a key: 0 in place of NaN, which does not equal itself. No row that ran
-// has 0.
-double or_zero(double value) { return std::isnan(value) ? 0 : value; }
 
 template <typename Key>
 bool alike(const Points& points, const Key& key) {
@@ -194,9 +191,10 @@ void keep_most_common(Slice& slice, std::string_view label, double Point::*field
 
 Slice settled(const std::vector<Point>& points) {
   Slice slice;
-  for (const Point& p : points) {
-    if (p.ok()) slice.points.push_back(&p);
-  }
+  for (const Point& p : points)
+    if (p.ok() && !backend_fails(p.findings.text())) slice.points.push_back(&p);
+  if (slice.points.size() < static_cast<std::size_t>(std::ranges::count_if(points, &Point::ok)))
+    slice.facts.push_back("without backends that end with an error there");
   keep_most_common(slice, "", &Point::model);
   slice.folded.clear();  // titles begin with the model
   keep_most_common(slice, "seq_len", &Point::seq_len);
@@ -280,16 +278,33 @@ void keep_published_freeze(Slice& slice) {
   slice.facts.push_back(fmt::format("freeze_step at {} of the steps", fmt::join(shares, " or ")));
 }
 
+std::vector<double> evenly_chosen(const std::vector<double>& all, std::size_t most) {
+  if (all.size() <= most) return all;
+  std::vector<double> chosen;
+  for (std::size_t i = 0; i < most; ++i) chosen.push_back(all[i * (all.size() - 1) / (most - 1)]);
+  return chosen;
+}
+
 void keep_usual_nic(Slice& slice) {
   const auto nic = [](const Point& p) { return or_zero(p.nic_Gbps); };
-  std::unordered_map<Name, double> wanted;
-  for (const auto& [cluster, points] : by_cluster(slice.points))
-    wanted[cluster] = nic(*usual(points, nic));
+  constexpr std::size_t most_bandwidths = 3;
+  std::unordered_map<Name, std::vector<double>> wanted;
+  for (const auto& [cluster, points] : by_cluster(slice.points)) {
+    std::map<double, std::size_t> rows;
+    std::size_t most = 0;
+    for (const Point* p : points) most = std::max(most, ++rows[nic(*p)]);
+    std::erase_if(rows, [&](const auto& bandwidth) { return bandwidth.second < most; });
+    std::vector<double> common;
+    for (const auto& [Gbps, count] : rows) common.push_back(Gbps);
+    wanted[cluster] = evenly_chosen(common, most_bandwidths);
+  }
   const std::size_t before = slice.points.size();
-  keep_if(slice, [&](const Point& p) { return nic(p) == wanted.at(p.cluster); });
+  keep_if(slice, [&](const Point& p) {
+    return std::ranges::find(wanted.at(p.cluster), nic(p)) != wanted.at(p.cluster).end();
+  });
   if (slice.points.size() == before) return;
   std::set<double> kept;
-  for (const auto& [cluster, Gbps] : wanted) kept.insert(Gbps);
+  for (const auto& [cluster, some] : wanted) kept.insert(some.begin(), some.end());
   state_kept(slice, before, fmt::format("NICs of {} Gbit/s", fmt::join(kept, " or ")));
 }
 

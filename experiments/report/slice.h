@@ -25,9 +25,9 @@ struct Slice {
   std::vector<std::string> folded;  // facts for the title, since rows with other values exist
 };
 
-// Returns the rows that ran, with the most common model, sequence length and network model. For
-// each cluster and optimizer it keeps the most common kernel costs, device, GPUs per node,
-// precision, ZeRO stage, overlap, symmetry and other settings.
+// Returns the rows that ran with a backend that does not end with an error, with the most common
+// model, sequence length and network model. For each cluster and optimizer it keeps the most common
+// kernel costs, device, GPUs per node, precision, ZeRO stage, overlap, symmetry and other settings.
 Slice settled(const std::vector<Point>& points);
 
 // The rows of a report and their common slice, computed once for all figures.
@@ -60,8 +60,11 @@ void keep_usual_backend(Slice& slice);
 void keep_published_freeze(Slice& slice);
 
 // Keeps the most common NIC bandwidth of each cluster, so that a scan over bandwidths does not
-// affect other figures.
+// affect other figures. Of several that are equally common it keeps the least, middle and largest.
 void keep_usual_nic(Slice& slice);
+
+// Returns at most `most` of all values, evenly chosen, with the first and the last.
+std::vector<double> evenly_chosen(const std::vector<double>& all, std::size_t most);
 
 // Keeps the largest global batch for which `enough` holds (strong scaling), else the most common
 // micro batch and accumulation for which it holds (weak scaling). Returns false and changes nothing
@@ -71,6 +74,10 @@ bool keep_batch(Slice& slice, const std::function<bool(const Points&)>& enough);
 // Calls keep_batch(), and also keeps the most common number of steps of that batch, for which
 // `enough` must hold.
 bool keep_batch_and_steps(Slice& slice, const std::function<bool(const Points&)>& enough);
+
+// Returns a number usable as a key: 0 in place of NaN, which does not equal itself. No row that ran
+// has 0.
+inline double or_zero(double value) { return std::isnan(value) ? 0 : value; }
 
 // Position of a row in a figure. 0 stands for a missing number, since no row that ran has it.
 struct Coordinates {

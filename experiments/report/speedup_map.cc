@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "experiments/report/gnuplot.h"
+#include "sim/base/csv.h"
 
 namespace lambcast::report {
 namespace {
@@ -58,29 +59,48 @@ std::string colour_ticks(double spread) {
   return "(" + ticks + ")";
 }
 
-// Returns the line's highest point, where its label can be above the frame.
-Segment highest(const std::vector<Segment>& line) {
-  return *std::max_element(line.begin(), line.end(), [](const Segment& a, const Segment& b) {
-    return std::max(a.y0, a.y1) < std::max(b.y0, b.y1);
-  });
+// Formats tick marks for columns of cells, in their middle. A dense scan has marks at its values.
+std::string column_ticks(const std::vector<double>& values, const std::vector<double>& borders) {
+  constexpr std::size_t most = 12;
+  if (values.size() > most) return log_ticks(values, static_cast<int>(most));
+  std::string ticks;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    ticks += fmt::format("{}'{}' {:.6g}", ticks.empty() ? "" : ", ", csv::number(values[i]),
+                         std::sqrt(borders[i] * borders[i + 1]));
+  return "(" + ticks + ")";
+}
+
+// Describes the lines of a map above its frame, or why there are none.
+std::string line_label(const SpeedupMap& map) {
+  const bool ends = !break_even_ends(map).empty();
+  if (!break_even_line(map).empty())
+    return ends ? "break-even 1.0, dashed: its interval" : "break-even 1.0";
+  const auto all = [&](bool above) {
+    return std::ranges::all_of(map.speedup, [&](const auto& row) {
+      return std::ranges::none_of(row,
+                                  [&](double s) { return std::isfinite(s) && (s > 1) != above; });
+    });
+  };
+  return fmt::format("no break-even here{}{}",
+                     all(true)    ? ": above 1.0"
+                     : all(false) ? ": below 1.0"
+                                  : "",
+                     ends ? ", dashed: ends of intervals" : "");
 }
 
 std::string panel(const SpeedupMap& map, std::size_t block, const std::string& name,
                   double spread) {
   const std::vector<double> x = cell_borders(map.nic_Gbps), y = cell_borders(map.gpus);
   std::string text = fmt::format(
-      "  set xrange [{:.6g}:{:.6g}]\n  set yrange [{:.6g}:{:.6g}]\n  set xtics {}\n"
+      "  set xrange [{:.6g}:{:.6g}]\n  set yrange [{:.6g}:{:.6g}]\n  set xtics scale 0 {}\n"
       "  set ytics {}\n  set label 3 {} at graph 0,graph 1.17 left font ',14'\n",
-      x.front(), x.back(), y.front(), y.back(), log_ticks(map.nic_Gbps, 14),
+      x.front(), x.back(), y.front(), y.back(), column_ticks(map.nic_Gbps, x),
       log_ticks(map.gpus, 10), script_text(map.title));
   const std::vector<Segment> line = break_even_line(map);
   std::string contour;
+  text += fmt::format("  set label 4 {} at graph 1,graph 1.055 right font ',13'\n",
+                      script_text(line_label(map)));
   if (!line.empty()) {
-    const Segment top = highest(line);
-    const double at = top.y0 > top.y1 ? top.x0 : top.x1;
-    text += fmt::format(
-        "  set label 4 'break-even 1.0{}' at first {:.6g},graph 1.055 center font ',13'\n",
-        break_even_ends(map).empty() ? "" : ", dashed: its interval", at);
     contour = fmt::format(
         ", \\\n    '{0}.dat' index {1} using 1:2 with lines lw 5 lc rgb '#ffffff'"
         ", \\\n    '{0}.dat' index {1} using 1:2 with lines lw 2.5 lc rgb '#000000'",
@@ -97,7 +117,7 @@ std::string panel(const SpeedupMap& map, std::size_t block, const std::string& n
       name, block, contour);
   if (map.nic_Gbps.size() <= 12 && map.gpus.size() <= 10) {
     text += fmt::format(
-        ", \\\n    '{}.dat' index {} using (sqrt($3*$4)):(sqrt($5*$6)):(sprintf('%.2f', $7)):"
+        ", \\\n    '{}.dat' index {} using 8:9:(sprintf('%.2f', $7)):"
         "(abs(log($7)) > {:.6g} ? 0xffffff : 0x202020) with labels font ',12' "
         "textcolor rgb variable",
         name, block, 0.55 * std::log(spread));
@@ -238,6 +258,50 @@ std::vector<Crossing> crossings(const std::vector<double>& nic_Gbps,
   return found;
 }
 
+namespace {
+
+// Size of a map's frame in SVG pixels, and of half a number in a cell.
+constexpr double frame_width_px = 0.755 * figure_width_px, frame_height_px = 228;
+constexpr double half_number_width_px = 17, half_number_height_px = 8;
+
+// Returns where the number of a cell is drawn: in the middle, or next to it where no line of
+// `lines` crosses the number. `x` and `y` are the borders of all cells.
+std::pair<double, double> number_place(const std::vector<double>& x, const std::vector<double>& y,
+                                       std::size_t column, std::size_t row,
+                                       const std::vector<Segment>& lines) {
+  const double px = frame_width_px / std::log(x.back() / x.front()),
+               py = frame_height_px / std::log(y.back() / y.front());
+  const auto between = [](double low, double high, double share) {
+    return low * std::pow(high / low, share);
+  };
+  // Returns how far the lines stay from the number, in half sizes of a number; below 1 they touch.
+  const auto clearance = [&](double at_x, double at_y) {
+    constexpr int samples = 24;
+    double least = 1;
+    for (const Segment& s : lines)
+      for (int i = 0; i <= samples; ++i) {
+        const double share = static_cast<double>(i) / samples;
+        const double dx = px * std::log(between(s.x0, s.x1, share) / at_x),
+                     dy = py * std::log(between(s.y0, s.y1, share) / at_y);
+        least = std::min(least, std::max(std::abs(dx) / half_number_width_px,
+                                         std::abs(dy) / half_number_height_px));
+      }
+    return least;
+  };
+  std::pair<double, double> best;
+  double most = -1;
+  for (const double share_x : {0.5, 0.27, 0.73})
+    for (const double share_y : {0.5, 0.77, 0.23}) {
+      const double at_x = between(x[column], x[column + 1], share_x),
+                   at_y = between(y[row], y[row + 1], share_y);
+      const double free = clearance(at_x, at_y);
+      if (free > most) most = free, best = {at_x, at_y};
+    }
+  return best;
+}
+
+}  // namespace
+
 std::string map_data(const std::vector<SpeedupMap>& maps, const std::vector<std::string>& notes) {
   std::string text;
   for (const std::string& note : notes) text += comment(note);
@@ -246,12 +310,17 @@ std::string map_data(const std::vector<SpeedupMap>& maps, const std::vector<std:
     const std::vector<double> x = cell_borders(map.nic_Gbps), y = cell_borders(map.gpus);
     if (m > 0) text += "\n\n";
     text += comment(map.title);
-    text += comment("nic_bandwidth_Gbps gpus left right bottom top speedup");
+    text += comment("nic_bandwidth_Gbps gpus left right bottom top speedup number_x number_y");
+    std::vector<Segment> lines = break_even_line(map);
+    const std::vector<Segment> ends = break_even_ends(map);
+    lines.insert(lines.end(), ends.begin(), ends.end());
     for (std::size_t r = 0; r < map.gpus.size(); ++r) {
       for (std::size_t c = 0; c < map.nic_Gbps.size(); ++c) {
         if (!std::isfinite(map.speedup[r][c])) continue;
-        text += fmt::format("{} {} {:.6g} {:.6g} {:.6g} {:.6g} {}\n", map.nic_Gbps[c], map.gpus[r],
-                            x[c], x[c + 1], y[r], y[r + 1], map.speedup[r][c]);
+        const auto [at_x, at_y] = number_place(x, y, c, r, lines);
+        text +=
+            fmt::format("{} {} {:.6g} {:.6g} {:.6g} {:.6g} {} {:.6g} {:.6g}\n", map.nic_Gbps[c],
+                        map.gpus[r], x[c], x[c + 1], y[r], y[r + 1], map.speedup[r][c], at_x, at_y);
       }
     }
     text +=

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <sstream>
 
 using namespace lambcast::report;
 
@@ -124,7 +125,7 @@ TEST_CASE("map data has a block of cells and a block of the line") {
   const std::string data = map_data(maps, {"note"});
   CHECK(data.find("# note\n# box\n") == 0);
   // Cell of 4 Gbit/s and 32 GPUs: borders at half the factor of 4, speed-up 10 / 4.
-  CHECK(data.find("4 32 2 8 16 64 2.5\n") != std::string::npos);
+  CHECK(data.find("4 32 2 8 16 64 2.5 ") != std::string::npos);
   CHECK(data.find("# break-even line (speed-up 1)") != std::string::npos);
   CHECK(data.find("10 4\n10 8\n\n") != std::string::npos);
   // The second map has no line, so the cells of the third are the fourth block and its line the
@@ -133,5 +134,32 @@ TEST_CASE("map data has a block of cells and a block of the line") {
   CHECK(script.find("'m.dat' index 1 using 1:2 with lines") != std::string::npos);
   CHECK(script.find("'m.dat' index 2 using 1:2 with lines") == std::string::npos);
   CHECK(script.find("'m.dat' index 4 using 1:2 with lines") != std::string::npos);
-  CHECK(script.find("'break-even 1.0' at first 10,graph") != std::string::npos);
+  CHECK(script.find("'break-even 1.0' at graph 1,graph") != std::string::npos);
+  CHECK(script.find("'no break-even here: above 1.0'") != std::string::npos);
+}
+
+TEST_CASE("no line of a map crosses a number, wherever it runs through the cells") {
+  // Half a number is 17 by 8 pixels in a frame of 619 by 228 pixels.
+  for (double scale = 1; scale < 64; scale *= 1.13) {
+    for (const double exponent : {0.0, 0.2, 0.6}) {
+      const SpeedupMap map = power_map(scale, exponent);
+      std::istringstream data(map_data({map}, {}));
+      const double px = 619.1 / std::log(128 / 0.5), py = 228 / std::log(256 / 4.0);
+      for (std::string line; std::getline(data, line) && !line.starts_with("# break-even");) {
+        std::istringstream cell(line);
+        std::vector<double> of;
+        for (double value = 0; cell >> value;) of.push_back(value);
+        if (of.size() != 9) continue;
+        for (const Segment& s : break_even_line(map)) {
+          for (int i = 0; i <= 100; ++i) {
+            const double x = s.x0 * std::pow(s.x1 / s.x0, i / 100.0),
+                         y = s.y0 * std::pow(s.y1 / s.y0, i / 100.0);
+            const bool crosses =
+                px * std::abs(std::log(x / of[7])) < 14 && py * std::abs(std::log(y / of[8])) < 6;
+            REQUIRE_FALSE(crosses);
+          }
+        }
+      }
+    }
+  }
 }

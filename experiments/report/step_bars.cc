@@ -15,6 +15,24 @@ namespace {
 
 constexpr int bars_panel_px = 335;
 constexpr std::size_t first_part_column = 6;
+constexpr std::size_t parts = part_looks.size() + 1;
+// Columns after the parts: interval of the step time, and the label of the bar.
+constexpr std::size_t low_column = first_part_column + parts, high_column = low_column + 1,
+                      label_column = high_column + 1;
+
+const PartLook& look_of(std::size_t part) {
+  return part < part_looks.size() ? part_looks[part] : whole_step_look;
+}
+
+// Returns whether any bar has a visible share of this part.
+bool is_drawn(const std::vector<BarPanel>& panels, std::size_t part) {
+  constexpr double visible = 0.002;
+  return std::ranges::any_of(panels, [&](const BarPanel& panel) {
+    return std::ranges::any_of(panel.bars, [&](const Bar& bar) {
+      return bar.parts_us[part] > visible * bar.step_time_us;
+    });
+  });
+}
 
 std::string step_label(const Point& point, StepKind kind) {
   return kind == StepKind::uniform ? display_name(point.optimizer.text())
@@ -22,10 +40,16 @@ std::string step_label(const Point& point, StepKind kind) {
 }
 
 Bar bar_of(const Point& point, const StepFigures& step) {
-  Bar bar{step_label(point, step.kind), point.gpus, point.global_batch, step.step_time_us, {}};
+  Bar bar{step_label(point, step.kind),
+          point.gpus,
+          point.global_batch,
+          step.step_time_us,
+          {},
+          step.low_us,
+          step.high_us};
   std::copy(step.parts_us.begin(), step.parts_us.end(), bar.parts_us.begin());
   const double sum = std::accumulate(step.parts_us.begin(), step.parts_us.end(), 0.0);
-  bar.parts_us.back() = std::max(0.0, step.step_time_us - sum);
+  bar.rest_us() = std::max(0.0, step.step_time_us - sum);
   return bar;
 }
 
@@ -33,7 +57,7 @@ Bar bar_of(const Point& point, const StepFigures& step) {
 // unknown.
 Bar baseline_bar(const Point& point) {
   const double step_time_us = point.run_time_s * point.speedup / point.steps * 1e6;
-  Bar bar{display_name(point.baseline.text()), point.gpus, point.global_batch, step_time_us, {}};
+  Bar bar{display_name(point.baseline.text()), point.gpus, point.global_batch, step_time_us};
   bar.parts_us.back() = step_time_us;
   return bar;
 }
@@ -49,15 +73,6 @@ const Point* without_plain_row(const Points& points, double gpus) {
   return found;
 }
 
-std::vector<double> evenly_chosen(const std::vector<double>& all, std::size_t most) {
-  if (all.size() <= most) return all;
-  std::vector<double> chosen;
-  for (std::size_t i = 0; i < most; ++i) {
-    chosen.push_back(all[i * (all.size() - 1) / (most - 1)]);
-  }
-  return chosen;
-}
-
 // Returns the positions of bars: one apart, with a distance of two between groups of one GPU count.
 std::vector<double> places(const std::vector<Bar>& bars) {
   std::vector<double> xs;
@@ -70,7 +85,8 @@ std::vector<double> places(const std::vector<Bar>& bars) {
 
 double height_ms(const Bar& bar) {
   const double sum = std::accumulate(bar.parts_us.begin(), bar.parts_us.end(), 0.0);
-  return std::max(sum, bar.step_time_us) * bar.gpus / bar.global_batch / 1e3;
+  return std::fmax(std::max(sum, bar.step_time_us), bar.high_us) * bar.gpus / bar.global_batch /
+         1e3;
 }
 
 // Formats a time above a bar with three digits: "1.25 s", "83.1 ms".
@@ -98,7 +114,7 @@ std::string panel_script(const BarPanel& panel, std::size_t index, const std::st
   const std::vector<double> xs = places(panel.bars);
   double top = 0;
   for (const Bar& bar : panel.bars) top = std::max(top, height_ms(bar));
-  const std::size_t last = first_part_column + part_looks.size() - 1;
+  const std::size_t last = first_part_column + parts - 1;
   std::string text = fmt::format(
       "  set title {} font ',14' offset 0,-0.5\n  set xrange [-0.8:{:.3f}]\n"
       "  set yrange [0:{:.6g}]\n{}  plot ",
@@ -109,14 +125,16 @@ std::string panel_script(const BarPanel& panel, std::size_t index, const std::st
         "'{}.dat' index {} using 1:((sum [k={}:{}] column(k)) * $3 / $4 / 1e3){} with boxes "
         "lc rgb '{}', \\\n    ",
         name, index, first_part_column, column, column == last ? ":xtic(2)" : "",
-        part_looks[column - first_part_column].colour);
+        look_of(column - first_part_column).colour);
   }
   text += fmt::format(
       "'{0}.dat' index {1} using 1:($5 * $3 / $4 / 1e3):(0.39) with xerrorbars pt 0 lw 1.5 "
       "lc rgb '#000000', \\\n    "
-      "'{0}.dat' index {1} using 1:((sum [k={2}:{3}] column(k)) * $3 / $4 / 1e3 + {4:.6g})"
-      ":(sprintf('%s', stringcolumn({5}))) with labels rotate left font ',12'\n",
-      name, index, first_part_column, last, top * 0.025, last + 1);
+      "'{0}.dat' index {1} using 1:(${2} * $3 / $4 / 1e3):(0):((${3} - ${2}) * $3 / $4 / 1e3)"
+      " with vectors nohead lw 1 lc rgb '#000000', \\\n    "
+      "'{0}.dat' index {1} using 1:(${4} * $3 / $4 / 1e3 + {5:.6g})"
+      ":(sprintf('%s', stringcolumn({6}))) with labels rotate left font ',12'\n",
+      name, index, low_column, high_column, label_column + 1, top * 0.025, label_column);
   return text + "  unset label\n";
 }
 
@@ -153,15 +171,20 @@ std::string bar_data(const std::vector<BarPanel>& panels, const std::vector<std:
   for (std::size_t i = 0; i < panels.size(); ++i) {
     if (i > 0) text += "\n\n";
     text += comment(panels[i].title);
-    text += comment(fmt::format("place stage gpus global_batch step_time_us {}_us other_us label",
-                                fmt::join(step_parts, "_us ")));
+    text +=
+        comment(fmt::format("place stage gpus global_batch step_time_us {}_us rest_us "
+                            "unsplit_us low_us high_us label top_us",
+                            fmt::join(step_parts, "_us ")));
     const std::vector<double> xs = places(panels[i].bars);
     for (std::size_t b = 0; b < xs.size(); ++b) {
       const Bar& bar = panels[i].bars[b];
       text += fmt::format("{:.3g} {} {} {} {}", xs[b], data_text(bar.label), bar.gpus,
                           data_number(bar.global_batch), data_number(bar.step_time_us));
       for (const double part : bar.parts_us) text += ' ' + data_number(part);
-      text += ' ' + data_text(short_time(bar.step_time_us)) + '\n';
+      const double sum = std::accumulate(bar.parts_us.begin(), bar.parts_us.end(), 0.0);
+      text += fmt::format(" {} {} {} {}\n", data_number(bar.low_us), data_number(bar.high_us),
+                          data_text(short_time(bar.step_time_us)),
+                          data_number(std::fmax(std::max(sum, bar.step_time_us), bar.high_us)));
     }
   }
   return text;
@@ -170,9 +193,14 @@ std::string bar_data(const std::vector<BarPanel>& panels, const std::vector<std:
 std::string bar_script(const std::vector<BarPanel>& panels, const std::string& name,
                        const std::string& title) {
   std::vector<LegendEntry> entries;
-  for (const PartLook& part : part_looks) {
-    entries.push_back({std::string(part.label), LegendEntry::Mark::box, part.colour});
-  }
+  for (std::size_t part = 0; part < parts; ++part)
+    if (is_drawn(panels, part))
+      entries.push_back(
+          {std::string(look_of(part).label), LegendEntry::Mark::box, look_of(part).colour});
+  const bool has_ends = std::ranges::any_of(panels, [](const BarPanel& panel) {
+    return std::ranges::any_of(panel.bars, [](const Bar& bar) { return bar.low_us > 0; });
+  });
+  if (has_ends) entries.push_back({"thin line: interval", LegendEntry::Mark::line, "#000000"});
   const int height = 40 + legend_height(entries, figure_width_px) +
                      bars_panel_px * static_cast<int>(panels.size());
   std::string body =

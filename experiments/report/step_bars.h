@@ -1,7 +1,8 @@
 // Stacked bars of the parts of a step, one bar per kind of step and GPU count. The bars of the
 // plain optimizer are next to those of the compressed one.
 //
-// The parts follow one another in a step, so they add up to its time; the remainder is `other`.
+// The parts follow one another in a step, so they add up to its time; the remainder is the rest of
+// the step. The step of a run without a row is drawn as a whole.
 // Bars show GPU time per sample, step_time * gpus / global_batch. Step times of one global batch on
 // 8 and on 256 GPUs differ too much for one axis. The step time itself is printed above each bar
 // and, part by part, in the data file.
@@ -18,7 +19,11 @@ namespace lambcast::report {
 struct Bar {
   std::string label;  // "LAMB", "warm-up", "compressed"
   double gpus = absent, global_batch = absent, step_time_us = absent;
-  std::array<double, step_parts.size() + 1> parts_us{};  // step_parts, then the remaining time
+  // step_parts, then the remaining time, then the time of a step whose parts are not known
+  std::array<double, step_parts.size() + 2> parts_us{};
+  double low_us = absent, high_us = absent;  // interval of the step time
+
+  double& rest_us() { return parts_us[step_parts.size()]; }
 };
 
 struct BarPanel {

@@ -15,7 +15,7 @@ Point compressed_row() {
   p.steps = 100;
   p.run_time_s = 10;
   p.speedup = 2;
-  p.kinds = {{{StepKind::compression, 100e3, {}}}};
+  p.kinds = {{{StepKind::compression, 100e3, absent, absent, {}}}};
   return p;
 }
 
@@ -32,7 +32,7 @@ TEST_CASE("step bars: a row of the baseline has its own bar") {
   const Point p = compressed_row();
   Point plain = compressed_row();
   plain.optimizer = "lamb";
-  plain.kinds = {{{StepKind::uniform, 190e3, {}}}};
+  plain.kinds = {{{StepKind::uniform, 190e3, absent, absent, {}}}};
   const BarPanel panel = bar_panel({&p, &plain}, "");
   REQUIRE(panel.bars.size() == 2);
   CHECK(panel.bars[0].step_time_us == Approx(190e3));

@@ -49,7 +49,7 @@ StepCells::StepCells(const csv::Reader& file) : file_(file), numbers_(file) {
     const std::string_view kind = name_of(step_kinds[place]);
     const std::string time = fmt::format("{}_step_time_us", kind);
     if (place >= first_step_kinds && !file.find(time)) continue;
-    Columns columns{step_kinds[place], file.column(time), {}, {}, {}, 0, 0, {}};
+    Columns columns{step_kinds[place], file.column(time), {}, {}, {}, 0, 0, {}, {}};
     for (const std::string_view part : step_parts)
       columns.parts.push_back(file.column(fmt::format("{}_{}_us", kind, part)));
     columns.low = file.find(fmt::format("{}_step_time_low_us", kind));
@@ -69,17 +69,27 @@ std::string StepCells::text_of(const Columns& columns) const {
   return text;
 }
 
+// Returns the text of the ends of the step time, which are in other columns than its parts.
+std::string StepCells::ends_of(const Columns& columns) const {
+  std::string text;
+  for (const auto& end : {columns.low, columns.high})
+    if (end) text.append(file_.text(*end)).push_back(',');
+  return text;
+}
+
 StepsByKind StepCells::read() {
   bool new_text = false;
   for (Columns& columns : kinds_) {
     const std::string_view stretch = file_.stretch(columns.first, columns.last);
-    if (!stretch.empty() && stretch == columns.said) continue;
+    std::string ends = ends_of(columns);
+    if (!stretch.empty() && stretch == columns.said && ends == columns.ends) continue;
     columns.said = stretch.empty() ? text_of(columns) : std::string(stretch);
+    columns.ends = std::move(ends);
     new_text = true;
   }
   if (!new_text) return last_;
   std::string said;
-  for (const Columns& columns : kinds_) said.append(columns.said).push_back('\n');
+  for (const Columns& columns : kinds_) said.append(columns.said + columns.ends).push_back('\n');
   if (known_.size() == most_texts) known_.clear();
   auto known = known_.find(said);
   if (known == known_.end()) known = known_.emplace(std::move(said), parsed()).first;
@@ -93,6 +103,8 @@ StepsByKind StepCells::parsed() {
     StepFigures& step = figures.emplace_back();
     step.kind = columns.kind;
     step.step_time_us = numbers_.read(columns.time, false);
+    if (columns.low) step.low_us = numbers_.read(*columns.low, true);
+    if (columns.high) step.high_us = numbers_.read(*columns.high, true);
     for (std::size_t i = 0; i < step_parts.size(); ++i)
       if (!file_.text(columns.parts[i]).empty())
         step.parts_us[i] = numbers_.read(columns.parts[i], true);

@@ -60,9 +60,11 @@ class StepCells {
     std::optional<std::size_t> low, high;  // columns of the interval of its step time
     std::size_t first, last;               // range of the columns of its time and parts
     std::string said;                      // text of that range in the previous row
+    std::string ends;                      // text of `low` and `high` in the previous row
   };
 
   std::string text_of(const Columns& columns) const;
+  std::string ends_of(const Columns& columns) const;
   StepsByKind parsed();
 
   const csv::Reader& file_;

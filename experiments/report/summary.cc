@@ -196,8 +196,8 @@ std::string turns_over_gpus(const std::vector<Point>& points) {
 // States which sentences are based only on the kept rows.
 std::string part_sentence(const Summary& v) {
   return fmt::format(
-      "Counts, medians, best and worst are of all rows; break-even bandwidths, turns, wins, what "
-      "tells rows apart and pictures of {} of them: {}.",
+      "Counts, medians, best and worst are of all rows; break-even bandwidths, turns, the "
+      "fastest exchanges, what tells rows apart and pictures of {} of them: {}.",
       v.kept, v.thinning);
 }
 

@@ -182,7 +182,7 @@ TEST_CASE("runs without warm-up, and those that mostly warm up, are left out and
   points[3].speedup = 2;
   points[3].freeze_step = 501;
   points[4].speedup = 1.2;
-  points[4].freeze_step = 2;
+  points[4].freeze_step = 100;
   points[5].freeze_step = absent;  // an optimizer without freeze_step
   const Summary summary = summary_of(points);
   const std::string text = words(summary);
@@ -194,7 +194,16 @@ TEST_CASE("runs without warm-up, and those that mostly warm up, are left out and
   REQUIRE(summary.spreads.size() == 1);
   CHECK(summary.spreads[0].median == 1.5);
   CHECK(summary.spreads[0].count == 3);
-  points.resize(2);
+  points.insert(points.begin(), compared(10, 8, 7));
+  points[0].freeze_step = 99;
+  CHECK(contains(words(summary_of(points)), "Best: 2.00x"));
+  CHECK(contains(words(summary_of(points)), "; 1 that freeze in the first 10 % of their steps"));
+  CHECK(summary_of(points).spreads[0].count == 3);
+  points.resize(3);
+  // A run that freezes early counts if no other run does.
+  CHECK(contains(words(summary_of(points)), "Best: 7.00x"));
+  CHECK_FALSE(contains(words(summary_of(points)), "that freeze in the first"));
+  points.erase(points.begin());
   CHECK(contains(words(summary_of(points)), "Left out"));
   CHECK_FALSE(contains(words(summary_of(points)), "Best"));
 }

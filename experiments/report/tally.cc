@@ -99,8 +99,11 @@ void Tally::add_shortest(const Point& p, Kept& kept) {
 }
 
 void Tally::add_compared(const Point& p, Kept& kept) {
-  if (counts_.left_out.add(warm_up_of(p.freeze_step, p.steps), backend_fails(p.findings.text())))
+  const WarmUp warm_up = warm_up_of(p.freeze_step, p.steps);
+  const bool left_out = counts_.left_out.add(warm_up, backend_fails(p.findings.text()));
+  if (left_out && (warm_up != WarmUp::early || backend_fails(p.findings.text()) || any_usual_))
     return;
+  if (!left_out && !any_usual_) forget_early();
   const Speedup own = speedup_of(p);
   counts_.verdicts.add(counts_.points - 1, own, verdict_of(own, compressed_share(p), true),
                        p.measure_first.text());
@@ -122,6 +125,15 @@ void Tally::add_compared(const Point& p, Kept& kept) {
     add(judged_optimizers_, p.optimizer);
   }
   group.speedups.push_back(p.speedup);
+}
+
+void Tally::forget_early() {
+  any_usual_ = true;
+  counts_.verdicts = counts_.fused = {};
+  counts_.best = counts_.worst = {};
+  judged_clusters_.clear();
+  judged_optimizers_.clear();
+  for (Group& group : groups_) group.speedups.clear();
 }
 
 Tally::Group& Tally::group_of(const Point& p) {
@@ -167,6 +179,7 @@ Counts Tally::counts() {
     counts_.cost_sources[source.text()] = count;
   const auto unit = static_cast<std::size_t>(counts_.work.unit());
   counts_.shortest = (shortest_sound_[unit].point ? shortest_sound_ : shortest_)[unit].point;
+  if (!any_usual_) counts_.left_out.early = 0;
   add_spreads();
   add_rates();
   return std::move(counts_);

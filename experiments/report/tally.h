@@ -96,10 +96,13 @@ class Tally {
   void add_reason(const Point& point);
   void add_shortest(const Point& point, Kept& kept);
   void add_compared(const Point& point, Kept& kept);
+  // Drops the counts of rows that freeze early, once a row that freezes later is found.
+  void forget_early();
   void add_spreads();
   void add_rates();
 
   Counts counts_;
+  bool any_usual_ = false;  // a row is compared that does not freeze early
   std::unordered_map<std::string, std::size_t> reason_of_masked_;  // indices among the reasons
   std::unordered_map<Name, std::size_t> reason_of_status_;
   RowsByName findings_, cost_sources_;

@@ -211,7 +211,7 @@ Overlap choose_overlap(const Words& words, std::int64_t micro_batches,
     return *overlap;
   }
   if (ddp)
-    fail_input(flag("overlap"), "ddp is how PyTorch sums gradients, which ZeRO does in its own way",
+    fail_input(flag("overlap"), "ddp is PyTorch's sum of gradients; ZeRO has its own",
                "none, zero");
   config.zero.overlap_comm = {zero, true, 0};
   return Overlap::none;

@@ -8,6 +8,7 @@
 #include "experiments/scenario/hints.h"
 #include "experiments/scenario/invalid_value.h"
 #include "models/training/plan/exchange_levels.h"
+#include "models/training/plan/exchange_name.h"
 #include "models/training/plan/gradient_exchange.h"
 #include "models/training/plan/gradient_owners.h"
 #include "models/training/plan/gradient_reduction.h"
@@ -140,13 +141,13 @@ void check_stage(const TrainingPlan& training) {
                             : usual_with_zero(stage) + ", or with --zero-stage 0");
   if (!training.parallelism && training.wrapper() == Wrapper::bf16)
     fail_input(flag("exchange"),
-               "DeepSpeed's BF16_Optimizer sums whole fp32 buffers, and in no other way",
+               "DeepSpeed's BF16_Optimizer supports only sums of whole fp32 buffers",
                "fp16 or fp32, or --deepspeed-version 0.17.6 and later");
   if (!training.parallelism && stage > 0 && site_ranks(training.exchange) > 1)
     fail_input(flag("exchange"), "in sites none can share states outside a layout",
                "with --framework megatron, torchtitan or other, and --shard-ranks");
   if (!training.parallelism && training.exchange.kind == Exchange::Kind::sdp4bit)
-    fail_input(flag("exchange"), "sdp4bit is of Megatron-LM's distributed optimizer",
+    fail_input(flag("exchange"), "sdp4bit runs only in Megatron-LM's distributed optimizer",
                "with --framework megatron, or qgz");
 }
 
@@ -230,16 +231,16 @@ void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Fin
   if (deepspeed && is_hierarchical(training.exchange) && training.recipe.zero.stage < 3)
     findings.push_back(
         {Severity::note, "exchange-of-stage-3",
-         fmt::format("DeepSpeed looks at zero_quantized_gradients at ZeRO stage 3 alone, and sends "
+         fmt::format("DeepSpeed uses zero_quantized_gradients at ZeRO stage 3 only, and sends "
                      "16 bits at stage {}: the forecast is of {} if it ran there",
-                     training.recipe.zero.stage, name_of(training.exchange))});
+                     training.recipe.zero.stage, shown_name(name_of(training.exchange)))});
   if (training.data_parallel() == 1) return;
   findings.push_back(
       {Severity::note, "exchange-convergence",
        fmt::format(
            "{} sends other gradients than an all_reduce does; what that takes in more steps "
            "is not modelled{}",
-           name_of(training.exchange),
+           shown_name(name_of(training.exchange)),
            training.exchange.kind == Exchange::Kind::onebit
                ? ", and it is not 1-bit Adam: here the variance receives signs"
                : "")});

@@ -166,7 +166,7 @@ TEST_CASE("exchange choice: 1-bit optimizers and ZeRO have their own, and only o
              Contains("allowed: all_reduce, qgz, qgz:int8, loco, loco:int8"));
   CHECK_THAT(refusal(exchanging("qgz")), Contains("with --zero-stage 1, 2 or 3"));
   CHECK_THAT(refusal(exchanging("sdp4bit", {{"zero_stage", "1"}})),
-             Contains("is of Megatron-LM's distributed optimizer"));
+             Contains("runs only in Megatron-LM's distributed optimizer"));
   CHECK_THAT(refusal(exchanging("sdp4bit", {{"zero_stage", "2"}, {"framework", "megatron"}})),
              Contains("it codes the weights that ZeRO stage 1 gathers"));
 }

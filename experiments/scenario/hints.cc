@@ -141,7 +141,7 @@ std::string hint_for_count(std::string_view text, bool takes_share) {
   const auto of = [&](double thousand) {
     return number * std::pow(thousand, static_cast<double>(power + 1));
   };
-  return fmt::format("'{}' may be either: write {:.0f} or {:.0f}", text, of(1000), of(1024));
+  return fmt::format("'{}' is ambiguous: write {:.0f} or {:.0f}", text, of(1000), of(1024));
 }
 
 }  // namespace lambcast

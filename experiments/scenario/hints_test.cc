@@ -21,8 +21,8 @@ TEST_CASE("hints: common mistakes are refused with a correction") {
         {"exchange", "diloco", "write local:STEPS, such as local:100"},
         {"freeze_step", "0.167", "'0.167' is no step; as a share of the run write 16.7%"},
         // The decimal and the binary value are 2.4 % apart, and neither is usual for samples.
-        {"global_batch", "64k", "'64k' may be either: write 64000 or 65536"},
-        {"steps", "1.5M", "'1.5M' may be either: write 1500000 or 1572864"},
+        {"global_batch", "64k", "'64k' is ambiguous: write 64000 or 65536"},
+        {"steps", "1.5M", "'1.5M' is ambiguous: write 1500000 or 1572864"},
         {"cluster", "h100", "did you mean one of 'h100-500w-ndr', 'hgx-h100-ndr'"},
         {"global_batch", "65,536", "'65,536' has a comma: write 65536"},
         {"gpus", "16,32", "'16,32' is a list: write --list KEY=16,32 (sweep, advise)"},

@@ -214,7 +214,7 @@ bool choose_fp8_gates(const Words& words, const ModelShape& model, Fusion fusion
     fail_input(flag("fp8_activation_input"),
                fmt::format("{} has no gated feed-forward", model.name));
   if (fusion == Fusion::eager)
-    fail_input(flag("fp8_activation_input"), "is of activations in one kernel",
+    fail_input(flag("fp8_activation_input"), "applies only to activations computed in one kernel",
                "--fusion fused or compiled");
   return true;
 }
@@ -287,7 +287,7 @@ void choose_offload(const Words& words, OptimizerType optimizer, Parallelism& ho
     fail_input(flag("offload_optimizer"), "is modelled as DeepSpeed does it",
                "--framework deepspeed");
   if (how.sharding == Sharding::none)
-    fail_input(flag("offload_optimizer"), "is of states that ranks share",
+    fail_input(flag("offload_optimizer"), "applies only to states that ranks share",
                "with --zero-stage 1, 2 or 3");
   if (optimizer != OptimizerType::adam && optimizer != OptimizerType::adamw)
     fail_input(flag("offload_optimizer"),

@@ -415,7 +415,7 @@ TEST_CASE("layout choice: keys of fp8 attention, exchange of heads, and gradient
   CHECK_THROWS_WITH(how({{"fp8_activation_input", "true"}}), Contains("no gated feed-forward"));
   WhatIf eager = llama;
   eager["fusion"] = "eager";
-  CHECK_THROWS_WITH(how(eager), Contains("is of activations in one kernel"));
+  CHECK_THROWS_WITH(how(eager), Contains("applies only to activations computed in one kernel"));
   CHECK(how({}).framework.context_exchange == ContextExchange::ring);
   CHECK(how({{"context_exchange", "heads"}}).framework.context_exchange == ContextExchange::heads);
   CHECK(

@@ -19,8 +19,8 @@ std::optional<Finding> find_untimed_attention(AttentionKernel kernel, const Devi
   const AttentionKernel timed = timed_as(kernel, *device.rates);
   if (timed == kernel) return std::nullopt;
   return Finding{Severity::note, "attention-untimed",
-                 fmt::format("--attention: nobody timed {} on {}: it counts as {}", name_of(kernel),
-                             device.name, name_of(timed))};
+                 fmt::format("--attention: no measured time of {} on {}; assumed: that of {}",
+                             name_of(kernel), device.name, name_of(timed))};
 }
 
 // Returns a warning on sequence parallelism: Megatron-DeepSpeed divides activations that way,

@@ -43,8 +43,8 @@ TEST_CASE(
   CHECK_THAT(refusal(asked("dgx1-v100", "flash2")), Contains("(allowed: unfused, flash1)"));
   CHECK_THAT(refusal(asked("hgx-b200-ndr", "flash3")), Contains("does not run on b200"));
   CHECK(said("attention-untimed", asked("hgx-h100-ndr", "flash4")) ==
-        "--attention: nobody timed flash4 on h100: it counts as cudnn");
-  CHECK_THAT(said("attention-untimed", asked("dgx-a100-80g", "cudnn")), Contains("as flash2"));
+        "--attention: no measured time of flash4 on h100; assumed: that of cudnn");
+  CHECK_THAT(said("attention-untimed", asked("dgx-a100-80g", "cudnn")), Contains("that of flash2"));
   for (const auto& [cluster, kernel] : {std::pair{"hgx-h100-ndr", "flash3"},
                                         {"hgx-b200-ndr", "flash4"},
                                         {"dgx-a100-80g", "flash2"}})

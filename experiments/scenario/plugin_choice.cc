@@ -41,7 +41,7 @@ void check_layout(Plugin plugin, std::int64_t stage, const parallel::ParallelLay
     return;
   }
   if (divided)
-    fail_input(flag("plugin"), "is of data parallelism alone: it divides no model",
+    fail_input(flag("plugin"), "supports data parallelism only: it divides no model",
                "hybrid_parallel");
   if (plugin == Plugin::torch_ddp && stage > 0)
     fail_input(flag("zero_stage"), "the TorchDDP plugin shares nothing", "0");

@@ -32,7 +32,7 @@ std::vector<std::string> doubled(std::string_view text, std::size_t dots, const 
   if (low.unit != high.unit && !low.unit.empty())
     fail_input(where, fmt::format("'{}' mixes the units '{}' and '{}'", text, low.unit, high.unit));
   if (!(low.value > 0) || low.value > high.value)
-    fail_input(where, fmt::format("'{}' never gets from {} to {}", text, low.value, high.value),
+    fail_input(where, fmt::format("'{}' does not lead from {} to {}", text, low.value, high.value),
                "FROM..TO, both above zero");
   std::vector<std::string> values;
   for (double value = low.value; value < high.value * (1 - 1e-12); value *= 2)
@@ -90,7 +90,7 @@ std::vector<std::string> expand_scan(std::string_view text, const Where& where) 
                geometric ? "a factor without unit" : fmt::format("a step in '{}'", low.unit));
   if (low.value > high.value ||
       (geometric ? !(step.value > 1) || !(low.value > 0) : !(step.value > 0)))
-    fail_input(where, fmt::format("'{}' never gets from {} to {}", text, low.value, high.value));
+    fail_input(where, fmt::format("'{}' does not lead from {} to {}", text, low.value, high.value));
   std::vector<std::string> values;
   for (std::size_t i = 0; values.size() < 100'000; ++i) {
     const double value = geometric ? low.value * std::pow(step.value, static_cast<double>(i))

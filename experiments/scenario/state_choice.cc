@@ -49,13 +49,14 @@ void choose_states(const Words& words, OptimizerType optimizer, Parallelism& how
   constexpr FrameworkName with_it[] = {FrameworkName::megatron, FrameworkName::nemo,
                                        FrameworkName::other};
   if (std::ranges::find(with_it, how.framework.name) == std::end(with_it))
-    fail_input(flag("state_types"), "is of Transformer Engine's Adam",
+    fail_input(flag("state_types"), "applies only to Transformer Engine's Adam",
                "--framework megatron, nemo, other");
   if (optimizer != OptimizerType::adam && optimizer != OptimizerType::adamw)
-    fail_input(flag("state_types"), fmt::format("is of Adam, not {}", name_of(optimizer)),
-               "adam, adamw");
+    fail_input(flag("state_types"),
+               fmt::format("applies only to Adam, not to {}", name_of(optimizer)), "adam, adamw");
   if (how.format == MatrixFormat::single)
-    fail_input(flag("state_types"), "is of weights in 16 bits", "--precision bf16, fp16, fp8");
+    fail_input(flag("state_types"), "applies only to weights in 16 bits",
+               "--precision bf16, fp16, fp8");
   how.states = *types;
 }
 
@@ -81,7 +82,7 @@ void choose_state_precision(const Words& words, OptimizerType optimizer, Paralle
   const bool fp8 = how.format == MatrixFormat::fp8;
   const auto asked = words.choice("fp8_weight_gather");
   if (asked == 1 && !fp8)
-    fail_input(flag("fp8_weight_gather"), "is of weights that are multiplied in fp8",
+    fail_input(flag("fp8_weight_gather"), "applies only to weights that are multiplied in fp8",
                "--precision fp8");
   how.fp8_gather = asked ? *asked == 1 : torchtitan && fp8;
   choose_states(words, optimizer, how);

@@ -45,7 +45,8 @@ constexpr UnreadOfLayout of_layout[] = {
        return how.layout.pp == 1 ||
               (how.layout.virtual_stages == 1 && !parallel::splits_backward(how.schedule));
      },
-     "it is of interleaved and zero-bubble pipelines: others have nothing to compute meanwhile"},
+     "it applies to interleaved and zero-bubble pipelines: others have nothing to compute "
+     "meanwhile"},
     {"pipeline_schedule",
      [](const Parallelism& how, std::string_view) {
        return how.layout.pp * how.layout.virtual_stages == 1;
@@ -62,7 +63,8 @@ constexpr UnreadOfLayout of_layout[] = {
      },
      "the ranks of a layer's experts lie on one node, where tokens are exchanged once"},
     {"imbalance", [](const Parallelism& how, std::string_view) { return how.layout.ep == 1; },
-     "it is of ranks that share experts, and ep is 1: each computes what its own tokens choose"},
+     "it applies to ranks that share experts, and ep is 1: each computes the experts of its own "
+     "tokens"},
     {"partition_activations",
      [](const Parallelism& how, std::string_view) { return !how.partitions_activations; },
      divided_checkpoints},
@@ -133,7 +135,7 @@ bool sets_length(const Words& words) {
 bool is_zero_one(const TrainingPlan& training) {
   return training.optimizer() == OptimizerType::zero_one_adam;
 }
-constexpr std::string_view zero_one_alone = "it is of the policy of 0/1 Adam";
+constexpr std::string_view zero_one_alone = "only the policy of 0/1 Adam uses it";
 
 constexpr Unread of_run[] = {
     {"backend",
@@ -143,7 +145,7 @@ constexpr Unread of_run[] = {
     // optimizers.
     {"cuda_aware",
      [](const Words&, const TrainingPlan& training) { return !is_onebit(training.optimizer()); },
-     "it is of the mpi backend, which carries what 1-bit optimizers send"},
+     "only the mpi backend uses it, which carries the messages of 1-bit optimizers"},
     {"freeze_step",
      [](const Words& words, const TrainingPlan& training) {
        return !is_onebit(training.optimizer()) && !sets_length(words);
@@ -167,7 +169,7 @@ constexpr Unread of_run[] = {
      },
      "a freeze_step that is no share of the run, a curriculum and a ramp of batches count them"},
     {"kernels", [](const Words&, const TrainingPlan& training) { return !is_deepspeed(training); },
-     "they are of DeepSpeed's optimizers, and other frameworks run NVIDIA's"},
+     "only DeepSpeed's optimizers use them, and other frameworks run NVIDIA's"},
     {"kernels",
      [](const Words& words, const TrainingPlan& training) {
        return is_deepspeed(training) && training.kernels == Kernels::fused &&
@@ -295,9 +297,10 @@ std::vector<Finding> find_unread(const Words& words, const TrainingPlan& trainin
         findings.push_back({Severity::note, "flag-no-effect",
                             fmt::format("--set cluster.{}: has no effect: {}", key, why)});
   if (words.find("model.flash_attention") != nullptr && priced_as(training))
-    findings.push_back({Severity::note, "flag-no-effect",
-                        "--set model.flash_attention: has no effect: it is of runs that are not "
-                        "priced by kernels; --attention chooses theirs, for time and memory"});
+    findings.push_back(
+        {Severity::note, "flag-no-effect",
+         "--set model.flash_attention: has no effect: it applies to runs that are not "
+         "priced by kernels; --attention chooses theirs, for time and memory"});
   for (const auto& [key, value] : words.below("model."))
     if (key.starts_with("window") && computes_whole_square(training))
       findings.push_back(

@@ -370,4 +370,32 @@ LayoutSearch search_layouts(const WhatIf& asked, const SearchOptions& options,
   return result;
 }
 
+void add_faster_framework(const WhatIf& asked, const SearchOptions& options,
+                          const std::shared_ptr<DescriptionTexts>& texts, LayoutSearch& search) {
+  // A file of a training program is for this program alone.
+  constexpr std::array<std::string_view, 4> choices{"framework", "config", "megatron_args",
+                                                    "torchtitan"};
+  const bool chosen = std::ranges::any_of(
+      choices, [&](std::string_view key) { return asked.contains(std::string(key)); });
+  if (search.best.empty() || !search.complete || chosen) return;
+  SearchOptions quick = options;
+  quick.best = 1;
+  quick.compression = false;
+  for (const FrameworkName name : {FrameworkName::megatron, FrameworkName::torchtitan}) {
+    WhatIf other = asked;
+    other.insert_or_assign("framework", std::string(name_of(name)));
+    try {
+      const LayoutSearch there = search_layouts(other, quick, texts);
+      if (!there.complete || there.best.empty() || there.best.front().tight) continue;
+      const FoundLayout& best = there.best.front();
+      const RatioInterval speedup = ratio_of(search.best.front().time, best.time);
+      if (speedup.low > 1 && (!search.faster || best.time.s < search.faster->found.time.s))
+        search.faster = FasterFramework{best, speedup};
+    } catch (const Error& error) {
+      // A question with an optimizer or flag of one framework does not apply to the others.
+      if (error.code() != Exit::usage) throw;
+    }
+  }
+}
+
 }  // namespace lambcast

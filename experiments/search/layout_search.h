@@ -85,6 +85,13 @@ struct RefusedLayouts {
   std::string example;  // error message of the first one
 };
 
+// Best layout of another framework, whose step is faster with the whole interval of the ratio. The
+// errors of kernels and collectives are taken as common to both frameworks.
+struct FasterFramework {
+  FoundLayout found;
+  RatioInterval speedup;
+};
+
 struct LayoutSearch {
   LayoutSpace space;
   std::string optimizer;
@@ -95,7 +102,8 @@ struct LayoutSearch {
   // The best layout for the 1-bit form among those with several replicas, since only these have an
   // exchange to compress. Absent if none of them runs.
   std::optional<FoundLayout> best_compressed;
-  bool complete = true;  // false if the search was stopped
+  std::optional<FasterFramework> faster;  // set by add_faster_framework() alone
+  bool complete = true;                   // false if the search was stopped
 };
 
 struct SearchOptions {
@@ -110,5 +118,10 @@ struct SearchOptions {
 // Searches all layouts. Throws Error (usage) if the question cannot run in any layout.
 LayoutSearch search_layouts(const WhatIf& asked, const SearchOptions& options,
                             const std::shared_ptr<DescriptionTexts>& texts);
+
+// Searches the layouts of Megatron-LM and torchtitan too if the question names no framework, and
+// keeps the fastest if it is faster than the best layout found.
+void add_faster_framework(const WhatIf& asked, const SearchOptions& options,
+                          const std::shared_ptr<DescriptionTexts>& texts, LayoutSearch& search);
 
 }  // namespace lambcast

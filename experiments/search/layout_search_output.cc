@@ -89,8 +89,7 @@ std::string answer_of(const LayoutSearch& search) {
   const auto [loss, share] = best.shares.largest_loss();
   std::string out = fmt::format(
       "{} of {} layouts that run: {}, micro batch {}, ZeRO stage {}, recompute {}: "
-      "{:.2f} ms a step ({:.2f} to {:.2f}), {} of memory{}. Most of what it loses is {} ({:.0f} "
-      "%).",
+      "{:.2f} ms a step ({:.2f} to {:.2f}), {} of memory{}. Largest loss: {} ({:.0f} %).",
       fastest_text(search), search.forecast, layout_words(best), best.layout.micro_batch,
       best.layout.zero_stage, best.layout.recompute, best.step.step_time.us() * 1e-3,
       best.step.step_time_low.us() * 1e-3, best.step.step_time_high.us() * 1e-3, to_text(best.peak),
@@ -108,6 +107,18 @@ std::string answer_of(const LayoutSearch& search) {
                : fmt::format(" Not with {}: {}.", best.compressed->optimizer,
                              reason_of(best.compressed->refused));
   return out + "\n";
+}
+
+// Names a framework whose best layout is faster; empty if there is none.
+std::string faster_text(const LayoutSearch& search) {
+  if (!search.faster) return "";
+  const FoundLayout& found = search.faster->found;
+  return fmt::format(
+      "\nFaster as {0} does it: {1}, micro batch {2}, ZeRO stage {3}, recompute {4}: {5:.2f} ms a "
+      "step, {6} as fast; --framework {0}\n",
+      found.what_if.at("framework"), layout_words(found), found.layout.micro_batch,
+      found.layout.zero_stage, found.layout.recompute, found.step.step_time.us() * 1e-3,
+      ratio_text(search.faster->speedup));
 }
 
 // Returns the heading of the rate per GPU: tokens, or samples for a model of images.
@@ -260,7 +271,7 @@ std::string layout_search_table(const LayoutSearch& search) {
     out += fmt::format("{}\n{}\n{}\n", layout_table(search.best),
                        step_table(search.best, base.seq_len, base.gpus),
                        compression_table(search.best));
-  out += counts_text(search);
+  out += counts_text(search) + faster_text(search);
   if (search.best_compressed) {
     const FoundLayout& found = *search.best_compressed;
     out += fmt::format(

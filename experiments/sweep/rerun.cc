@@ -61,7 +61,7 @@ class Manifest {
   const Json& member(const char* key) const {
     const auto found = json_.find(key);
     if (found == json_.end())
-      fail(key, "is missing: it is of an older program, of another, or damaged");
+      fail(key, "is missing: an older or another program wrote it, or it is damaged");
     return *found;
   }
   [[noreturn]] void fail(const char* key, std::string_view what,

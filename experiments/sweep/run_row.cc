@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 
@@ -59,21 +60,24 @@ RunRow run_row_of(const csv::Table& table, std::size_t row) {
 }
 
 std::vector<const RunRow*> sound_rows(const std::vector<RunRow>& rows) {
-  std::vector<const RunRow*> ran, sound;
+  std::vector<const RunRow*> ran, sound, early;
   for (const RunRow& row : rows) {
     if (!row.ok()) continue;
     ran.push_back(&row);
     if (!row.speedup || is_compared(row)) sound.push_back(&row);
+    if (row.speedup && row.warm_up == WarmUp::early && !row.fails) early.push_back(&row);
   }
-  return sound.empty() ? ran : sound;
+  return !sound.empty() ? sound : !early.empty() ? early : ran;
 }
 
 RowVerdicts verdicts_of(const std::vector<RunRow>& rows) {
   RowVerdicts verdicts;
+  const bool early_count = std::ranges::none_of(rows, is_compared);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const RunRow& row = rows[i];
     if (!row.ok() || !row.speedup) continue;
-    if (verdicts.left_out.add(row.warm_up, row.fails)) continue;
+    const bool counts = early_count && row.warm_up == WarmUp::early && !row.fails;
+    if (!counts && verdicts.left_out.add(row.warm_up, row.fails)) continue;
     verdicts.own.add(i, *row.speedup, row.verdict, row.measure_first);
     if (row.fused) verdicts.fused.add(i, *row.fused, row.fused_verdict, "");
   }

@@ -42,10 +42,11 @@ inline bool is_compared(const RunRow& row) {
   return row.ok() && row.speedup && row.warm_up == WarmUp::usual && !row.fails;
 }
 // Returns the rows among which the fastest and the cheapest are searched: those that ran and either
-// do not compress or are compared. If there are none, all rows that ran.
+// do not compress or are compared. If there are none, those that freeze early; else all that ran.
 std::vector<const RunRow*> sound_rows(const std::vector<RunRow>& rows);
 
-// Counts of the verdicts of the rows that are compared; `fused`: with the fused kernels.
+// Counts of the verdicts of the rows that are compared; `fused`: with the fused kernels. Rows that
+// freeze early count if no other row does.
 struct RowVerdicts {
   VerdictCounts own, fused;
   LeftOut left_out;

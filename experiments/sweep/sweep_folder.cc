@@ -204,7 +204,7 @@ void SweepFolder::open_rows(const Note& note) {
   if (!is_there(sums)) refuse(sums, "is missing, so the rows cannot be checked");
   const GoodRows good = read_rows(results, sums, plan_.points.size());
   if (good.behind > 0)
-    note(fmt::format("{}: row {} is not what was written: {} rows are computed again",
+    note(fmt::format("{}: row {} does not match its checksum: {} rows are computed again",
                      results.string(), good.rows + 1, good.behind));
   rows_ = good.rows;
   infeasible_ = good.infeasible;

@@ -92,7 +92,7 @@ TEST_CASE("sweep folder: another version is refused, and a manifest without one"
 
 std::ptrdiff_t notes_of_damage(const Case& test) {
   return std::count_if(test.notes.begin(), test.notes.end(), [](const std::string& note) {
-    return note.find("is not what was written") != std::string::npos;
+    return note.find("does not match its checksum") != std::string::npos;
   });
 }
 
@@ -127,9 +127,10 @@ TEST_CASE("sweep folder: rows that differ from what was written are computed aga
     // The notes on damage come first, the findings on the points after them.
     REQUIRE_FALSE(test.notes.empty());
     CHECK(notes_of_damage(test) == 1);
-    CHECK_THAT(test.notes[0], Contains(fmt::format("results.csv: row 12 is not what was written: "
-                                                   "{} rows are computed again",
-                                                   row.again)));
+    CHECK_THAT(test.notes[0],
+               Contains(fmt::format("results.csv: row 12 does not match its checksum: "
+                                    "{} rows are computed again",
+                                    row.again)));
   }
   // Rows missing at the end are no damage: the sweep was stopped there.
   test.damage(whole.substr(0, lines[20]));

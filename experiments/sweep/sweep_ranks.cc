@@ -286,10 +286,10 @@ void SweepRanks::watch() {
   for (int rank = 1; rank < ranks_.count(); ++rank) {
     other(rank).silent += passed;
     if (other(rank).silent > patience_)
-      throw Error(Exit::failure,
-                  fmt::format("{} is lost: nothing heard for {} s; what is finished is on disk",
-                              name_of(rank),
-                              std::chrono::duration_cast<std::chrono::seconds>(patience_).count()));
+      throw Error(
+          Exit::failure,
+          fmt::format("{} is lost: no message for {} s; finished rows are on disk", name_of(rank),
+                      std::chrono::duration_cast<std::chrono::seconds>(patience_).count()));
   }
   if (now - greeted_ < greeting_period) return;
   greeted_ = now;

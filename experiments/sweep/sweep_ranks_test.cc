@@ -204,7 +204,7 @@ TEST_CASE("sweep on ranks: a silent rank counts as lost, and earlier rows are ke
       error = thrown.what();
     }
   CHECK(std::chrono::steady_clock::now() - begun >= std::chrono::milliseconds(1200));
-  CHECK(error == "rank 1 is lost: nothing heard for 1 s; what is finished is on disk");
+  CHECK(error == "rank 1 is lost: no message for 1 s; finished rows are on disk");
   CHECK(rows < sweep.points.size());
   CHECK_FALSE(end_ranks(first, 1, std::chrono::milliseconds(50)));
 }

@@ -240,7 +240,9 @@ std::vector<Column> columns_of(const std::vector<RunRow>& rows, std::size_t room
                             return time_range(row.time_s, row.time_low_s, row.time_high_s);
                           }};
   std::vector<Column> columns{run, {"samples/s", 9, [](const RunRow& row) {
-                                      return fmt::format("{:.4g}", row.samples / row.time_s);
+                                      const double rate = row.samples / row.time_s;
+                                      return rate < 9999.5 ? fmt::format("{:.4g}", rate)
+                                                           : fmt::format("{:.0f}", rate);
                                     }}};
   if (any([](const RunRow& row) { return row.speedup.has_value(); })) {
     columns.push_back({"speed-up", 8, [](const RunRow& row) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <vector>
 
 #include "models/training/run/compressed_share.h"
@@ -56,7 +57,8 @@ std::string sentence(const VerdictCounts& counts, const RunName& name) {
   if (counts.hardly > 0)
     return fmt::format("No difference: at best{} compression makes the run {} as fast{}.", with,
                        best, others(counts, true, false));
-  return fmt::format("Does not pay in any point, and loses least{}: {}.", with, best);
+  return fmt::format("Does not pay in any point: at best{} compression makes the run {} as fast.",
+                     with, best);
 }
 
 std::string measure_sentence(const VerdictCounts& counts) {
@@ -108,6 +110,7 @@ std::string no_warm_up_text() {
 
 WarmUp warm_up_of(double freeze_step, double steps) {
   if (freeze_step <= 1) return WarmUp::none;
+  if (freeze_step < std::floor(shortest_warmup_share * steps)) return WarmUp::early;
   // "50%" of an odd number of steps is rounded up by half a step.
   const double longest = longest_warmup_share * steps + 0.5;
   return freeze_step - 1 > longest ? WarmUp::most_of_the_run : WarmUp::usual;
@@ -129,6 +132,8 @@ bool LeftOut::add(WarmUp warm_up, bool fails) {
     ++failing;
   else if (warm_up == WarmUp::none)
     ++no_warm_up;
+  else if (warm_up == WarmUp::early)
+    ++early;
   else if (warm_up == WarmUp::most_of_the_run)
     ++long_warm_up;
   else
@@ -144,6 +149,10 @@ std::string left_out_text(const LeftOut& left_out) {
     said.push_back(
         fmt::format("{} without warm-up (freeze_step 0 or 1), which have no variance to freeze",
                     left_out.no_warm_up));
+  if (left_out.early > 0)
+    said.push_back(fmt::format(
+        "{} that freeze in the first {:.0f} % of their steps, earlier than published recipes",
+        left_out.early, 100 * shortest_warmup_share));
   if (left_out.long_warm_up > 0)
     said.push_back(fmt::format("{} that warm up for more than {:.0f} % of their steps",
                                left_out.long_warm_up, 100 * longest_warmup_share));

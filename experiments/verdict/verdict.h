@@ -9,10 +9,12 @@
 // (models/training/run/compressed_share.h) is not judged.
 //
 // Among many runs, those with an unusual share of warm-up are not representative. A run that
-// compresses from its first step on has no variance to freeze. One that warms up for more than half
-// of its steps is hardly compressed. Tables and figures over freeze_step show them. Counts, best,
-// worst, medians and fastest leave them out and state how many, and likewise runs with a backend
-// that ends with an error there (models/training/price/backend_limit.h).
+// compresses from its first step on has no variance to freeze. One that freezes in the first tenth
+// of its steps, earlier than any published recipe, is fast but need not converge. One that warms up
+// for more than half of its steps is hardly compressed. Tables and figures over freeze_step show
+// them. Counts, best, worst, medians and fastest leave them out and state how many, and likewise
+// runs with a backend that ends with an error there (models/training/price/backend_limit.h). Runs
+// that freeze early count if no run freezes later.
 #pragma once
 
 #include <cstddef>
@@ -45,9 +47,10 @@ std::string why_not_judged(double compressed_share, double steps);
 // Returns the reason for a run without warm-up.
 std::string no_warm_up_text();
 
-inline constexpr double longest_warmup_share = 0.5;
+// Shares of the run between which a warm-up is usual. The published recipes warm up for 13 to 25 %.
+inline constexpr double shortest_warmup_share = 0.1, longest_warmup_share = 0.5;
 
-enum class WarmUp { usual, none, most_of_the_run };
+enum class WarmUp { usual, none, early, most_of_the_run };
 // Classifies the warm-up. Steps count from 1, and step freeze_step already compresses. NaN: the
 // optimizer has no freeze step.
 WarmUp warm_up_of(double freeze_step, double steps);
@@ -58,11 +61,11 @@ bool backend_fails(std::string_view findings);
 
 // Numbers of runs that are left out, by reason. A run that fails counts as failing alone.
 struct LeftOut {
-  std::size_t no_warm_up = 0, long_warm_up = 0, failing = 0;
+  std::size_t no_warm_up = 0, early = 0, long_warm_up = 0, failing = 0;
 
   // Adds a run, and returns whether it is left out.
   bool add(WarmUp warm_up, bool fails);
-  std::size_t all() const { return no_warm_up + long_warm_up + failing; }
+  std::size_t all() const { return no_warm_up + early + long_warm_up + failing; }
 };
 // Returns "2 without warm-up (freeze_step 0 or 1), which have no variance to freeze; ..."; empty if
 // none were left out.

@@ -51,7 +51,8 @@ TEST_CASE("verdict: many runs get one sentence, which begins with the verdict") 
         "Not certain in 1 of 2 points: at best with run 1 compression makes the run 1.10x (0.90 to "
         "1.30x) as fast; does not pay in 1. Measure first: the wire.");
   CHECK(in_words(counts_of({loses}), {}, by_number) ==
-        "Does not pay in any point, and loses least with run 0: 0.50x (0.40 to 0.60x).");
+        "Does not pay in any point: at best with run 0 compression makes the run 0.50x (0.40 to "
+        "0.60x) as fast.");
   CHECK(in_words({}, {}, by_number).empty());
 }
 
@@ -79,23 +80,28 @@ TEST_CASE("verdict: unusual shares of warm-up are recognised") {
   CHECK(warm_up_of(none, 1000) == WarmUp::usual);
   CHECK(warm_up_of(0, 1000) == WarmUp::none);
   CHECK(warm_up_of(1, 1000) == WarmUp::none);
-  CHECK(warm_up_of(2, 1000) == WarmUp::usual);
+  CHECK(warm_up_of(2, 1000) == WarmUp::early);
+  CHECK(warm_up_of(99, 1000) == WarmUp::early);
+  CHECK(warm_up_of(100, 1000) == WarmUp::usual);
+  CHECK(warm_up_of(99, 999) == WarmUp::usual);  // "10%" of 999 steps
   CHECK(warm_up_of(501, 1000) == WarmUp::usual);
   CHECK(warm_up_of(502, 1000) == WarmUp::most_of_the_run);
   CHECK(warm_up_of(501, 999) == WarmUp::usual);  // "50%" of 999 steps
   CHECK(warm_up_of(502, 999) == WarmUp::most_of_the_run);
   CHECK(left_out_text({}).empty());
-  CHECK(left_out_text({2, 1, 3}) ==
+  CHECK(left_out_text({2, 4, 1, 3}) ==
         "3 whose backend ends with an error there; 2 without warm-up (freeze_step 0 or 1), which "
-        "have no variance to freeze; 1 that warm up for more than 50 % of their steps");
+        "have no variance to freeze; 4 that freeze in the first 10 % of their steps, earlier than "
+        "published recipes; 1 that warm up for more than 50 % of their steps");
   LeftOut left_out;
   CHECK_FALSE(left_out.add(WarmUp::usual, false));
   CHECK(left_out.add(WarmUp::usual, true));
   CHECK(left_out.add(WarmUp::none, true));
   CHECK(left_out.add(WarmUp::none, false));
   CHECK(left_out.add(WarmUp::most_of_the_run, false));
-  CHECK(left_out_text(left_out) == left_out_text({1, 1, 2}));
-  CHECK(left_out.all() == 4);
+  CHECK(left_out.add(WarmUp::early, false));
+  CHECK(left_out_text(left_out) == left_out_text({1, 1, 1, 2}));
+  CHECK(left_out.all() == 5);
 }
 
 TEST_CASE("verdict: a backend that fails is told by its code alone") {

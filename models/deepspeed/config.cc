@@ -49,7 +49,7 @@ void check_keys(const Section& section, std::span<const KnownKey> known, std::in
           "bf16, fp32 if neither is enabled; try: --precision fp16");
     if ((modelled_at_3 || unmodelled_at_3) && stage != 3)
       add(section, Severity::note, "no-effect", key.name, value->line,
-          "has no effect: only ZeRO stage 3 looks at it");
+          "has no effect: only ZeRO stage 3 uses it");
   }
 }
 
@@ -61,7 +61,7 @@ void check_top_level_keys(const Section& root) {
                        [&](const KnownKey& key) { return member.key == key.name; });
   });
   if (foreign && !members.empty())
-    fail_input({root.file, 0, {}}, "none of its keys is a key of a DeepSpeed configuration");
+    fail_input({root.file, 0, {}}, "has no key of a DeepSpeed configuration");
   find_unknown_keys(root, names_of(top_level_keys()));
   check_keys(root, top_level_keys());
 }

@@ -43,7 +43,7 @@ const char* section_reason(std::string_view key) {
       {"activation_checkpointing.contiguous_memory_optimization",
        "one buffer for what is kept, of as many bytes"},
       {"zero_allow_untested_optimizer", "a check before the first step"},
-      {"zero_optimization.offload_optimizer.pin_memory", "copies are taken to be pinned"},
+      {"zero_optimization.offload_optimizer.pin_memory", "copies are assumed to be pinned"},
       {"zero_optimization.offload_optimizer.buffer_count", "of NVMe"},
       {"zero_optimization.offload_optimizer.nvme_path", "of NVMe"},
       {"zero_optimization.offload_param.pin_memory", "weights stay on the GPU"},

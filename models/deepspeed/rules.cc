@@ -187,7 +187,7 @@ void check_onebit(Findings& out, const OptimizerConfig& optimizer) {
   }
   if (optimizer.cuda_aware.value && optimizer.comm_backend_name.value != "mpi")
     out.no_effect("optimizer.params.cuda_aware", optimizer.cuda_aware.line,
-                  "only the mpi backend looks at it");
+                  "only the mpi backend uses it");
   if (optimizer.bias_correction.given && optimizer.bias_correction.value)
     out.no_effect("optimizer.params.bias_correction", optimizer.bias_correction.line,
                   fmt::format("{} has no bias correction", name));
@@ -207,11 +207,10 @@ void check_tested_with_zero(Findings& out, const OptimizerConfig& optimizer) {
       "<\"zero_allow_untested_optimizer\": true> in the configuration file to use it.";
   out.add(Severity::error, "untested-zero-optimizer", "zero_optimization.stage",
           out.config.zero.stage.line,
-          model.of_deepspeed
-              ? std::string(refusal)
-              : fmt::format("{} {} is none of DeepSpeed's own: --framework names another that "
-                            "brings it, such as colossalai",
-                            refusal, model.name));
+          model.of_deepspeed ? std::string(refusal)
+                             : fmt::format("{} {} is not in DeepSpeed: --framework names one that "
+                                           "brings it, such as colossalai",
+                                           refusal, model.name));
 }
 
 void check_lamb(Findings& out, const OptimizerConfig& optimizer) {

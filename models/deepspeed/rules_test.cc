@@ -72,7 +72,7 @@ TEST_CASE("rules: under ZeRO all optimizers except Adam must be allowed by the f
   came.optimizer.emplace().type = OptimizerType::came;
   came.zero.stage = {1, true, 0};
   CHECK_THAT(the_only(check_config(came), "untested-zero-optimizer").message,
-             Contains("came is none of DeepSpeed's own: --framework names another"));
+             Contains("came is not in DeepSpeed: --framework names one"));
   const std::string allowed = zero + "\nzero_allow_untested_optimizer: true";
   CHECK_NOTHROW(refuse_errors(check_config(of("Lamb", "", allowed.c_str()))));
   CHECK_NOTHROW(refuse_errors(check_config(of("AdamW", "", zero.c_str()))));
@@ -264,7 +264,7 @@ TEST_CASE("rules: every key of ZeRO has an effect or a note") {
     CHECK_THAT(with("use_multi_rank_bucket_allreduce: false, reduce_scatter: false"), Equals(""));
     CHECK_THAT(with("zero_quantized_weights: true"),
                Equals("no-effect ds.json:2: zero_optimization.zero_quantized_weights: has no "
-                      "effect: only ZeRO stage 3 looks at it\n"));
+                      "effect: only ZeRO stage 3 uses it\n"));
     CHECK_THAT(with("zenflow: {topk_ratio: 0.1}"), Contains("not-modelled"));
   }
   // Keys that affect only stage 3: they are read there without a finding, or reported.

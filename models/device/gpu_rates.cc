@@ -64,8 +64,8 @@ GpuRates decode_rates(const Table& rates, const DeviceNumbers& device) {
     if (!(share->value > 0 && share->value <= 1))
       fail_input(rates.where(key), "must be above 0 and at most 1");
     if (!peaks[i])
-      fail_input(rates.where(key),
-                 fmt::format("is a share of no peak: give {}", i == 4 ? "peak_fp4" : "peak_fp8"));
+      fail_input(rates.where(key), fmt::format("is a share of a peak that is missing: give {}",
+                                               i == 4 ? "peak_fp4" : "peak_fp8"));
     result.matrix[i] = {*peaks[i], *share};
   }
   result.share_attention = rates.find<Sourced<double>>("share_attention");

@@ -144,8 +144,9 @@ TEST_CASE("gpu rates: errors in a description are named") {
     return decode_device(Table::parse(device_text("t4") + rates, "mine.toml"));
   };
   CHECK(decode("").rates->multiprocessors == 40);
-  CHECK_THROWS_WITH(decode("share_fp8 = 0.5\n"),
-                    Contains("share_fp8") && Contains("is a share of no peak: give peak_fp8"));
+  CHECK_THROWS_WITH(
+      decode("share_fp8 = 0.5\n"),
+      Contains("share_fp8") && Contains("is a share of a peak that is missing: give peak_fp8"));
   CHECK_THROWS_WITH(decode("peak_fp8 = \"130 TFLOP/s\"\nshare_fp8 = 1.5\n"),
                     Contains("mine.toml") && Contains("must be above 0 and at most 1"));
   CHECK_THROWS_WITH(decode("held_out = { off = 0.0, groups = 2 }\n"),

@@ -80,7 +80,7 @@ void read_layer_types(ConfigReader& config, std::int64_t pattern, Description& m
         types->items, [](const hjson::Value& type) { return type.text == "sliding_attention"; });
     if (layers != config.whole("num_hidden_layers", 1, 10'000))
       fail_input(config.where("layer_types"),
-                 fmt::format("{} layers are listed, not num_hidden_layers", layers));
+                 fmt::format("lists {} layers, which is not num_hidden_layers", layers));
   }
   if (!window || sliding == 0) return;
   model.set("window", *window);

@@ -145,12 +145,12 @@ constexpr LeftOut left_out_keys[] = {
     {"final_logit_softcapping", "a cap on logits"},
     {"add_cross_attention", "attention to an encoder's output in each layer"},
     {"quantization_config",
-     "weights of fewer bits: all are taken to be of the run's precision, and trained"},
-    {"attention_chunk_size", "attention within chunks: all tokens are taken to be attended to"},
-    {"no_rope_layers", "layers whose heads are not turned by positions: all are taken to be"},
+     "weights of fewer bits: all are assumed to be of the run's precision, and trained"},
+    {"attention_chunk_size", "attention within chunks: all tokens are assumed to be attended to"},
+    {"no_rope_layers", "layers whose heads are not turned by positions: all are assumed to be"},
     {"position_embedding_type", "products with relative positions"},
-    {"partial_rotary_factor", "heads of which positions turn a part: all is taken to be turned"},
-    {"rotary_pct", "heads of which positions turn a part: all is taken to be turned"}};
+    {"partial_rotary_factor", "heads of which positions turn a part: all is assumed to be turned"},
+    {"rotary_pct", "heads of which positions turn a part: all is assumed to be turned"}};
 
 bool has_no_part(const hjson::Value& value) {
   return value.kind == hjson::Kind::null ||

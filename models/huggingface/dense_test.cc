@@ -180,7 +180,7 @@ TEST_CASE("config.json: windows of some layers are counted") {
   CHECK(mixed.window_every == 4);
   const std::string whole = R"("full_attention", "full_attention", "full_attention",)";
   CHECK(shape_of(olmo3((whole + R"("full_attention")").c_str())).window == 0);
-  CHECK_THAT(refusal(olmo3(R"("full_attention")")), Contains("layer_types: 1 layers are listed"));
+  CHECK_THAT(refusal(olmo3(R"("full_attention")")), Contains("layer_types: lists 1 layers"));
 }
 
 TEST_CASE("config.json: blocks differ according to their architectures") {

@@ -97,9 +97,9 @@ void read_fsdp(KeyReader keys, std::int64_t machines, bool second) {
     keys.set("recompute", "full");
   if (const auto offload = keys.either("fsdp_offload_params", "offload_params");
       keys.truth(offload, false))
-    keys.leave_out(offload, "weights and states are taken to be on the GPU");
+    keys.leave_out(offload, "weights and states are assumed to be on the GPU");
   keys.finish(
-      {{"says which modules are a unit: blocks are taken to be",
+      {{"says which modules are a unit: blocks are assumed to be",
         "fsdp_auto_wrap_policy fsdp_transformer_layer_cls_to_wrap fsdp_min_num_params "
         "fsdp_use_orig_params auto_wrap_policy transformer_layer_cls_to_wrap use_orig_params"},
        {"gathers ahead: gathers are taken to overlap",

@@ -138,14 +138,14 @@ void KeyReader::finish(const std::vector<CostlessKeys>& costless) {
       entry(member.key, Treatment::costless, reason.empty() ? "null, false or empty" : reason);
       continue;
     }
-    entry(member.key, Treatment::named, "may bear on the cost: not applied");
+    entry(member.key, Treatment::named, "may change the cost; not applied");
     unknown.push_back(key);
     if (line == 0) line = member.line;
   }
   if (unknown.empty()) return;
   const std::string names = fmt::format("{}", fmt::join(unknown, ", "));
   result_.findings.push_back({Severity::note, "not-modelled",
-                              describe({file_, line, names}, "may bear on the cost: not applied")});
+                              describe({file_, line, names}, "may change the cost; not applied")});
 }
 
 }  // namespace lambcast::launchers

@@ -25,7 +25,8 @@ void refuse_untrained(KeyReader& keys, LauncherFile&) {
 }
 
 void refuse_first_version(KeyReader& keys, LauncherFile&) {
-  keys.refuse("model_class", "is of LLaMA-Factory's trainers of version 1, which are not read",
+  keys.refuse("model_class",
+              "belongs to the trainers of LLaMA-Factory's version 1, which are not supported",
               "a file with stage and finetuning_type, or the run in flags");
 }
 

@@ -202,9 +202,9 @@ TEST_CASE("launchers: LLaMA-Factory's file gives LoRA on quantized weights") {
   CHECK(value_of(file, "framework").empty());
   REQUIRE(file.findings.size() == 4);
   CHECK_THAT(file.findings[0].message, Contains("f.yaml:2: stage: a reference or reward model"));
-  CHECK_THAT(file.findings[1].message, Contains("f.yaml:7: cutoff_len: samples are taken to be"));
+  CHECK_THAT(file.findings[1].message, Contains("f.yaml:7: cutoff_len: samples are assumed to be"));
   CHECK_THAT(file.findings[2].message, Contains("f.yaml:12: optim: states of 8 bits"));
-  CHECK_THAT(file.findings[3].message, Contains("f.yaml:15: use_unsloth: may bear on the cost"));
+  CHECK_THAT(file.findings[3].message, Contains("f.yaml:15: use_unsloth: may change the cost"));
   CHECK_THAT(refusal("finetuning_type: oft\n"),
              Contains("oft is not modelled (allowed: lora, full"));
   for (const char* untrained : {"infer_backend: vllm\n", "export_dir: x\n"})

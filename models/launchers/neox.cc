@@ -119,7 +119,7 @@ void add_vocabulary(KeyReader& keys, ModelLines& model) {
       bounded(keys, "make_vocab_size_divisible_by", 128) * bounded(keys, "model_parallel_size", 1);
   model.set("vocab_multiple", multiple);
   keys.leave_out("tokenizer_type",
-                 fmt::format("the vocabulary is taken to be that of {}: --set model.vocab=N",
+                 fmt::format("the vocabulary is assumed to be that of {}: --set model.vocab=N",
                              llama  ? "Llama 2, 32000 words"
                              : gpt2 ? "GPT-2, 50257 words"
                                     : "GPT-NeoX-20B, 50277 words"));
@@ -183,7 +183,7 @@ void read_layout(KeyReader& keys) {
   const bool recomputes = keys.truth("checkpoint_activations", false);
   if (recomputes) keys.set("recompute", "full");
   if (const auto layers = keys.whole("checkpoint_num_layers"); recomputes && layers > 1)
-    keys.leave_out("checkpoint_num_layers", "each layer is taken to be a checkpoint");
+    keys.leave_out("checkpoint_num_layers", "each layer is assumed to be a checkpoint");
   if (recomputes && keys.truth("partition_activations", false) &&
       keys.whole("model_parallel_size").value_or(1) > 1)
     keys.leave_out("partition_activations", "each rank is taken to keep whole checkpoints");

@@ -30,7 +30,7 @@ void read_optimizer(KeyReader& keys, std::string_view key) {
                 "adafactor, muon, schedule_free_adamw, sgd");
   keys.set("optimizer", family->second);
   if (narrow && family->first != "galore")
-    keys.leave_out(key, "states of 8 bits and fewer are taken to be of 32");
+    keys.leave_out(key, "states of 8 bits and fewer are assumed to be of 32");
 }
 
 void read_length(KeyReader& keys, std::string_view epochs) {
@@ -60,8 +60,8 @@ void set_targets(KeyReader& keys, std::string_view key, const std::string& given
                          : has("q_proj") && has("k_proj") && has("v_proj") && has("o_proj");
   if (!whole)
     keys.leave_out(key, feed_forward
-                            ? "all products of attention and feed-forward are taken to be adapted"
-                            : "all products of attention are taken to be adapted");
+                            ? "all products of attention and feed-forward are assumed to be adapted"
+                            : "all products of attention are assumed to be adapted");
 }
 
 std::string joined(const hjson::Value* value) {
@@ -111,7 +111,7 @@ constexpr CostlessKeys update_keys{
     "lora_alpha lora_dropout lora_bias loraplus_* use_rslora init_lora_weights pref_* simpo_* "
     "kto_* dpo_label_smoothing dpo_loss_type dpo_loss_weights rl_beta orpo_alpha"};
 constexpr CostlessKeys sample_keys{
-    "says how samples are made: each is taken to be as long as the sequence",
+    "says how samples are made: each is assumed to be as long as the sequence",
     "neat_packing sample_packing_* pad_to_sequence_len pad_to_multiple_of "
     "eval_sample_packing group_by_length train_on_* mask_history streaming* buffer_size "
     "mix_strategy interleave_probs "
@@ -133,7 +133,7 @@ void read_sequence(KeyReader& keys, std::string_view key, std::int64_t usual,
                    std::string_view packing) {
   keys.set("seq_len", fmt::format("{}", keys.whole(key).value_or(usual)));
   if (!keys.truth(packing, false))
-    keys.leave_out(key, fmt::format("samples are taken to be this long; without {} they are as "
+    keys.leave_out(key, fmt::format("samples are assumed to be this long; without {} they are as "
                                     "long as the data",
                                     packing));
 }
@@ -159,7 +159,7 @@ void read_llama_factory(KeyReader& keys, LauncherFile& result) {
   keys.set("precision", keys.truth("bf16", false) || pure ? "bf16"
                         : keys.truth("fp16", false)       ? "fp16"
                                                           : "fp32");
-  if (pure) keys.leave_out("pure_bf16", "states are taken to be in fp32");
+  if (pure) keys.leave_out("pure_bf16", "states are assumed to be in fp32");
   read_optimizer(keys, "optim");
   const std::string type = keys.word("finetuning_type", "lora");
   const bool adapted = type == "lora";
@@ -183,13 +183,13 @@ void read_llama_factory(KeyReader& keys, LauncherFile& result) {
 void read_axolotl(KeyReader& keys, LauncherFile& result) {
   find_second_model(keys, "rl", keys.word("rl"));
   if (keys.says("model_type", "AutoModelForSequenceClassification"))
-    keys.leave_out("model_type", "the head is taken to be that of --model");
+    keys.leave_out("model_type", "the head is assumed to be that of --model");
   const hjson::Value* units = keys.find("fsdp");
   const bool shares = units != nullptr && !units->items.empty();
   if (shares && !std::ranges::any_of(units->items, [](const hjson::Value& word) {
         return word.text == "full_shard";
       }))
-    keys.leave_out("fsdp", "weights, gradients and states are taken to be shared (full_shard)");
+    keys.leave_out("fsdp", "weights, gradients and states are assumed to be shared (full_shard)");
   const bool divided = keys.whole("tensor_parallel_size").value_or(1) > 1 ||
                        keys.whole("context_parallel_size").value_or(1) > 1;
   const bool second = keys.whole("fsdp_version").value_or(1) == 2;
@@ -226,7 +226,7 @@ void read_axolotl(KeyReader& keys, LauncherFile& result) {
   if (keys.truth("eager_attention", false) || keys.says("attn_implementation", "eager"))
     keys.set("attention", "unfused");
   if (!bf16 && !fp16 && keys.truth("tf32", false))
-    keys.leave_out("tf32", "products are taken to be in fp32");
+    keys.leave_out("tf32", "products are assumed to be in fp32");
   keys.copy("tensor_parallel_size", "tp");
   keys.copy("context_parallel_size", "cp");
   keys.copy("dp_replicate_size", "shard_groups");

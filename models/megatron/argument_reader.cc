@@ -48,7 +48,7 @@ ArgumentReader::ArgumentReader(std::string_view text, const std::string& file,
     check_known(key, word.line);
     if (word.branch && bears_on_cost(key))
       fail_input({file_, word.line, "--" + key},
-                 "stands in a branch of the script, which is not run: write the arguments out");
+                 "is in a branch of the script, and scripts are not run: write the arguments out");
     given_[key] = {{}, word.line};
     if (equals != std::string::npos) {
       word.text.erase(0, equals + 1);
@@ -222,7 +222,7 @@ void ArgumentReader::check_known(const std::string& key, int line) const {
   named_.insert(key);
   if (is_unmodelled(key)) {
     findings_.push_back(
-        {Severity::note, "not-modelled", describe(where, "may bear on the cost: not applied")});
+        {Severity::note, "not-modelled", describe(where, "may change the cost; not applied")});
     return;
   }
   if (const std::string meant = closest(key, known); !meant.empty())

@@ -207,10 +207,10 @@ class Decoder {
     const auto layers = read_.whole("recompute-num-layers");
     if (method == 1)
       read_.note("recompute-method", "not-modelled",
-                 "every layer is taken to be recomputed, not a part of them");
+                 "every layer is assumed to be recomputed, not a part of them");
     else if (layers.value_or(1) > 1)
       read_.note("recompute-num-layers", "not-modelled",
-                 "the input of every layer is taken to be kept, not of every few");
+                 "the input of every layer is assumed to be kept, not of every few");
   }
 
   // Reads the modules of "selective"; the default is the attention core.
@@ -220,7 +220,7 @@ class Decoder {
     for (const std::string& module : modules)
       if (module != "moe" && (module != "core_attn" || experts))
         read_.note("recompute-modules", "not-modelled",
-                   fmt::format("'{}' is taken to be kept", module));
+                   fmt::format("'{}' is assumed to be kept", module));
     return experts || read_.flag("moe-layer-recompute");
   }
 
@@ -231,7 +231,7 @@ class Decoder {
         read_.choice("moe-token-dispatcher-type", {"allgather", "alltoall", "flex"});
     if (dispatcher.value_or(1) == 0)
       read_.note("moe-token-dispatcher-type", "not-modelled",
-                 "tokens are taken to be exchanged all to all");
+                 "tokens are assumed to be exchanged all to all");
     if (read_.flag("moe-enable-deepep") || dispatcher == 2) set("expert_dispatch", "deduplicated");
     if (read_.flag("moe-grouped-gemm")) set("expert_kernels", "grouped");
     if (read_.flag("overlap-moe-expert-parallel-comm")) set("expert_overlap", "true");
@@ -241,7 +241,7 @@ class Decoder {
       set("capacity_factor", *capacity);
     else
       read_.note("moe-expert-capacity-factor", "not-modelled",
-                 "no token is taken to be dropped, as without it");
+                 "tokens are assumed not to be dropped");
   }
 
   void deepspeed_experts() {
@@ -269,7 +269,7 @@ class Decoder {
     set("precision", precision);
     if (fp16 && !deepspeed_ && read_.has("loss-scale"))
       read_.note("loss-scale", "not-modelled",
-                 "the scale is taken to be dynamic, which skips steps");
+                 "the scale is assumed to be dynamic, which skips steps");
     const auto backend =
         read_.choice("attention-backend", {"auto", "flash", "fused", "unfused", "local"});
     if (!is_fused() || (backend && *backend >= 3)) set("attention", "unfused");

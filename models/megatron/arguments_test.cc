@@ -333,7 +333,7 @@ TEST_CASE("Megatron arguments: a misspelt or unmodelled argument is one line wit
        "args.txt:1: --tensor-model-parallel-size: $TP has no value here: write it out"},
       {"--save $1 $MORE", "$MORE has no value here"},
       {"#!/bin/bash\nif [ $X ]; then\nA+=(--num-layers 3)\nfi",
-       "args.txt:3: --num-layers: stands in a branch of the script"},
+       "args.txt:3: --num-layers: is in a branch of the script"},
       {"", "holds no arguments"}};
   for (const auto& [text, words] : cases) {
     const std::string sentence = refusal(text);
@@ -402,8 +402,8 @@ TEST_CASE("Megatron arguments: exchange, capacity and recomputation of experts")
   CHECK(keys["recompute"] == "selective");
   std::vector<std::string> noted;
   for (const Finding& finding : dropping.findings) noted.push_back(finding.message);
-  for (const char* words : {"no token is taken to be dropped", "exchanged all to all",
-                            "'layernorm' is taken to be kept"})
+  for (const char* words : {"tokens are assumed not to be dropped", "exchanged all to all",
+                            "'layernorm' is assumed to be kept"})
     CHECK(std::ranges::any_of(noted, [&](const std::string& message) {
       return message.find(words) != std::string::npos;
     }));

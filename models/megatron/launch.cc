@@ -92,10 +92,11 @@ void check_program(const Launch& launch, const std::string& file) {
                        std::isalpha(static_cast<unsigned char>(name[at - 1])) == 0 &&
                        std::isalpha(static_cast<unsigned char>(name[at + part.size()])) == 0;
     if (whole)
-      fail_input({file, launch.line, {}},
-                 fmt::format("{} trains a model of {}, which no script is read for", name, what),
-                 part == "t5" ? "the run in flags, with --model t5-large or a description"
-                              : "scripts of pretrain_gpt.py and pretrain_bert.py");
+      fail_input(
+          {file, launch.line, {}},
+          fmt::format("{} trains a model of {}, whose scripts are not supported", name, what),
+          part == "t5" ? "the run in flags, with --model t5-large or a description"
+                       : "scripts of pretrain_gpt.py and pretrain_bert.py");
   }
 }
 
@@ -332,7 +333,7 @@ LaunchArguments launch_arguments(std::string_view text, const std::string& file,
     findings.push_back(
         {Severity::note, "script-not-read",
          describe({file, sourced.line, "source"},
-                  "the file is not read and may change any variable: what stands above "
+                  "the file is not read and may change any variable: the lines above "
                   "counts only with --set-var NAME=VALUE")});
   refuse_other_program(text, file, script.launches);
   const auto launch = chosen(std::move(script.launches), file, findings);

@@ -90,7 +90,8 @@ class ModelWriter {
     other("num-experts", !read_.flag("disable-bias-linear"),
           "matrices are taken to have no biases, as with --disable-bias-linear");
     other("add-qkv-bias", true, "matrices are taken to have no biases");
-    other("normalization", read_.word("normalization") != "RMSNorm", "norms are taken as RMSNorm");
+    other("normalization", read_.word("normalization") != "RMSNorm",
+          "norms are assumed to be RMSNorm");
     other("position-embedding-type", !is_rotary(read_), "positions are taken to turn heads");
   }
 

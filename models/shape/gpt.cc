@@ -82,7 +82,8 @@ void build_gpt(const Table&, const Table& model, ModelShape& shape) {
     sparse_every = model.has("sparse_every") ? model.integer("sparse_every", 1, shape.layers) : 2;
     read_experts(model, shape, shape.layers / sparse_every);
     if (shape.parallel_block)
-      fail_input(model.where("parallel_block"), "is of dense models, and this one has experts");
+      fail_input(model.where("parallel_block"),
+                 "applies only to dense models; this one has experts");
   }
   for (int layer = 0; layer < shape.layers; ++layer) {
     const bool sparse = sparse_every > 0 && (layer + 1) % sparse_every == 0;

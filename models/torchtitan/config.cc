@@ -126,7 +126,7 @@ class Decoder {
       if (table.has(key))
         job_.findings.push_back(
             {Severity::note, "not-modelled",
-             describe(table.where(key), "layers are taken to be spread evenly over the stages")});
+             describe(table.where(key), "layers are assumed to be spread evenly over the stages")});
     if (const auto shards = degree(table, "data_parallel_shard_degree");
         shards && degree(table, "data_parallel_replicate_degree").value_or(1) == 1)
       job_.findings.push_back(
@@ -237,7 +237,7 @@ class Decoder {
       job_.findings.push_back(
           {Severity::note, "not-modelled",
            describe(table.where("selective_ac_option"),
-                    "every second product is taken to be repeated, not whole layers")});
+                    "every second product is assumed to be repeated, not whole layers")});
   }
 
   void optimizer() {

@@ -237,9 +237,9 @@ TEST_CASE("torchtitan job: keys that affect the cost and are not applied are nam
     });
   };
   CHECK(told(changed(job, "steps = 1000", "steps = 1000\ndeterministic = true"),
-             "training.deterministic: kernels are taken to be the fastest"));
+             "training.deterministic: kernels are assumed to be the fastest"));
   CHECK(told(changed(job, "steps = 1000", "steps = 1000\ndtype = \"bfloat16\""),
-             "training.dtype: weights are taken to be kept in fp32"));
+             "training.dtype: weights are assumed to be kept in fp32"));
   CHECK_FALSE(told(changed(job, "steps = 1000", "steps = 1000\ndeterministic = false"),
                    "training.deterministic"));
   CHECK(told(changed(job, "steps = 1000", "steps = 1000\nzzzzzzzzzz = 3"),

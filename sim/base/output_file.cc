@@ -36,7 +36,8 @@ void write_output(const std::string& path, std::string_view flag, std::string_vi
   if (replaces) return replace_file(fs::canonical(path), text);
   file << text;
   file.close();
-  if (!file) throw Error(Exit::failure, fmt::format("{}: {}: cannot be written whole", path, flag));
+  if (!file)
+    throw Error(Exit::failure, fmt::format("{}: {}: was written only in part", path, flag));
 }
 
 }  // namespace lambcast

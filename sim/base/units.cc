@@ -81,8 +81,11 @@ double positive(double value, std::string_view text, std::string_view what, cons
   return value;
 }
 
-// Formats four significant digits, without trailing zeros.
-std::string digits(double value) { return fmt::format("{:.4g}", value); }
+// Formats four significant digits, without trailing zeros; larger whole numbers have all digits.
+std::string digits(double value) {
+  return value >= 9999.5 && value < 1e15 ? fmt::format("{:.0f}", value)
+                                         : fmt::format("{:.4g}", value);
+}
 
 }  // namespace
 

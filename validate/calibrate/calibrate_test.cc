@@ -191,7 +191,7 @@ TEST_CASE("calibrate: tables that cannot be placed are refused with a reason") {
   CHECK_THAT(refused(bad), Contains("8 ranks are no pair"));
   bad.ranks = 2;
   CHECK_THAT(refused(bad),
-             Contains("a ping_pong of MPI says nothing of NCCL: calibrate with --backend mpi"));
+             Contains("a ping_pong of MPI does not measure NCCL: calibrate with --backend mpi"));
   bad.streams = 1;
   CHECK_THAT(refused(bad), Contains("a latency without a library says little of one"));
   // Rows of an RDMA stream count only from 64 KiB on (counts() in measured_series.h), so no row is

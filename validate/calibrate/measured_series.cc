@@ -131,7 +131,7 @@ MeasuredSeries series_of(const Measurement& table, const Cluster& cluster, Backe
     return series;
   }
   if (is_pair(table.operation) && !is_mpi(backend))
-    fail_input(where, fmt::format("a {} of MPI says nothing of NCCL: calibrate with --backend mpi",
+    fail_input(where, fmt::format("a {} of MPI does not measure NCCL: calibrate with --backend mpi",
                                   name_of(table.operation)));
   setting.op = is_pair(table.operation) ? Op::send_recv : collective_of(table, backend, where);
   setting.algorithm = table.algorithm.value_or("");

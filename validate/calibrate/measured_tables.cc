@@ -18,7 +18,7 @@ Backend backend_of_tables(std::span<const Measurement> tables, std::optional<Bac
     if (!table.backend) continue;
     if (backend && *table.backend != *backend)
       fail_input({table.provenance.source, 0, {}},
-                 fmt::format("is a table of {}, not of {}: calibrate each by itself",
+                 fmt::format("is a table of {}, not of {}: calibrate each separately",
                              traits_of(*table.backend).word, traits_of(*backend).word));
     backend = table.backend;
   }

@@ -167,7 +167,8 @@ std::optional<std::string> too_little(std::span<const Row> rows) {
         "its sizes are nearly one, {} to {}: they cannot tell latency from bandwidth",
         to_text(smallest), to_text(largest));
   if (largest.value() < large_message)
-    return fmt::format("its largest message is {}: it says nothing of bandwidth", to_text(largest));
+    return fmt::format("its largest message is {}: it does not determine the bandwidth",
+                       to_text(largest));
   return std::nullopt;
 }
 

@@ -188,7 +188,7 @@ TEST_CASE("output that cannot be written is an error") {
   CHECK_THROWS_WITH(Report(table, &fine, 1),
                     "/dev/null/manifest.json: --manifest: cannot be opened for writing");
   table.options.manifest = "/dev/full";
-  CHECK_THROWS_WITH(Report(table, &fine, 1), "/dev/full: --manifest: cannot be written whole");
+  CHECK_THROWS_WITH(Report(table, &fine, 1), "/dev/full: --manifest: was written only in part");
   CHECK(fine.str().empty());
 }
 

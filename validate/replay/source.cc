@@ -88,7 +88,7 @@ Source::Measured Source::read_measured(const Table& entry) {
       entry.has("count") == measured.flops_per_sample.has_value())
     fail_input(entry.where("quantity"), "needs to say what it counts: count, or flops_per_sample");
   if ((measured.quantity == Quantity::mfu_pct) != measured.peak_tflops.has_value())
-    fail_input(entry.where("peak_tflops"), "is needed with mfu_pct, and with nothing else");
+    fail_input(entry.where("peak_tflops"), "is used only with mfu_pct");
   if ((measured.quantity == Quantity::days) != measured.samples.has_value())
     fail_input(entry.where("samples"), "is needed with days, and with nothing else");
   if ((measured.quantity == Quantity::run_time_s) != measured.steps.has_value())
@@ -259,7 +259,7 @@ std::vector<SourceFigure> Source::figures(const csv::Table& table) const {
     SourceFigure& none = figures.emplace_back();
     none.source = name_;
     none.row = static_cast<int>(row) + 1;
-    none.refused = "nothing measured stands in this row";
+    none.refused = "this row has no measured value";
   }
   return figures;
 }

@@ -92,7 +92,7 @@ TEST_CASE("source: one measurement stated twice counts once; empty keys are left
   CHECK(all[1].flops_per_sample == 72);
   CHECK(all[1].row == 2);
   CHECK(all[2].row == 3);
-  CHECK(all[2].refused == "nothing measured stands in this row");
+  CHECK(all[2].refused == "this row has no measured value");
 }
 
 TEST_CASE("source: the time of a run is that of its steps and of its pauses") {

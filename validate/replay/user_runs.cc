@@ -33,7 +33,7 @@ void check_columns(const csv::Table& table) {
     fail_input({table.name, 0, {}}, "has no measured column",
                fmt::format("{}", fmt::join(measured, ", ")));
   if (table.has("mfu_pct") && !table.has("peak_tflops"))
-    fail_input({table.name, 0, "mfu_pct"}, "needs a column peak_tflops: the share is of that");
+    fail_input({table.name, 0, "mfu_pct"}, "needs a column peak_tflops, to which mfu_pct refers");
 }
 
 double peak_tflops(const csv::Table& table, std::size_t row) {
@@ -66,7 +66,7 @@ std::vector<SourceFigure> figures_of_runs(const csv::Table& table) {
       if (of.name == "mfu_pct") figure.peak_tflops = peak_tflops(table, row);
     }
     if (figures.size() == before)
-      fail_input({table.name, table.lines[row], {}}, "says nothing measured");
+      fail_input({table.name, table.lines[row], {}}, "has no measured value");
   }
   return figures;
 }

@@ -57,7 +57,7 @@ TEST_CASE(
   CHECK_THROWS_WITH(runs("model,gpus\ngpt2,8\n"), Contains("has no measured column"));
   CHECK_THROWS_WITH(runs("model,days\ngpt2,8\n"), Contains("unknown column 'days'"));
   CHECK_THROWS_WITH(runs("model,step_time_s\ngpt2,\n"),
-                    Contains("runs.csv:2: says nothing measured"));
+                    Contains("runs.csv:2: has no measured value"));
   CHECK_THROWS_WITH(runs("model,step_time_s\ngpt2,-1\n"), Contains("must be above zero"));
   CHECK_THROWS_WITH(runs("model,step_time_s\n# a comment\ngpt2,fast\n"),
                     "runs.csv:3: step_time_s: 'fast' is not a finite number");

@@ -305,11 +305,14 @@
     legend() {
       if (this.keys) this.keys.remove();
       const series = this.spec.series || [];
-      if (series.length < 2 || this.spec.silent) return;
+      // A cloud names its only series too: the name says whether its points were fitted.
+      if (series.length < (this.spec.cloud ? 1 : 2) || this.spec.silent) return;
       const entries = series.map((s, index) => {
         const shape = shapes[(s.shape ?? index) % shapes.length];
         const dot = make("i", { className: "dot " + shape });
-        dot.style.background = s.colour;
+        const hollow = (s.points || []).length > 0 && s.points.every((p) => p.hollow);
+        dot.style.background = hollow
+          ? "radial-gradient(circle, transparent 38%, " + s.colour + " 42%)" : s.colour;
         const button = make("button", { type: "button", title: "show or hide" }, [dot, s.name]);
         button.setAttribute("aria-pressed", String(!this.hidden.has(index)));
         button.addEventListener("click", () => {

@@ -182,12 +182,12 @@
   }
   // Describes a line that stays on one side of the level.
   function oneSide(series, level) {
-    const all = series.points.length, unsure = untold(series, level);
+    const all = series.points.length, open = untold(series, level);
     const pays = series.points.every(function (p) { return p.y > level; });
-    if (unsure === 0) return pays ? " pays everywhere" : " pays nowhere";
-    if (unsure === all) return ": nowhere it can be told";
-    return (pays ? " pays" : " loses") + " at " + (all - unsure) + " of " + all +
-      " points, at the others it is not certain";
+    if (open === 0) return pays ? " pays everywhere" : " does not pay anywhere";
+    if (open === all) return ": not certain anywhere";
+    return (pays ? " pays" : " does not pay") + " at " + (all - open) + " of " + all +
+      " points, not certain at the others";
   }
 
   function addBreakEven(spec, level, notes) {
@@ -206,14 +206,14 @@
           kind: "dashes", colour: s.colour, text: at, line: index });
       });
       if (found.length === 0) return s.name + oneSide(s, level);
-      const unsure = untold(s, level);
+      const open = untold(s, level);
       return s.name + " breaks even at " + found.map(function (c) {
         return lambcast.number(Number(c.x.toPrecision(3))) + " (pays " +
           (c.falling ? "below" : "above") + ")";
-      }).join(" and ") + (unsure === 0 ? ""
-        : ", at " + unsure + " of " + s.points.length + " points it is not certain");
+      }).join(" and ") + (open === 0 ? ""
+        : ", not certain at " + open + " of " + s.points.length + " points");
     });
-    notes.unshift(said.join("; ") + ". Below the dashed line at 1.0 compression loses.");
+    notes.unshift(said.join("; ") + ". Below the dashed line at 1.0 compression does not pay.");
   }
 
   // Returns a figure over `x` and `y`, one map for each value of `by` that has two or more values
@@ -235,7 +235,7 @@
     });
     maps.forEach(function (m) { m.spec.ends = lambcast.extent(values); });
     if (maps[0].spec.level !== null)
-      notes.push("Blue pays, orange loses; the line is break-even, interpolated between the points.");
+      notes.push("Blue pays, orange does not pay; the line is break-even, interpolated between the points.");
     if (maps.some(function (m) {
       return m.spec.cells.flat().some(function (c) { return c && c.untold; });
     })) notes.push("Where a cell is crossed out its interval holds 1: it is not certain there.");

@@ -99,7 +99,7 @@ const lambcast = {};
       this.count = data.rows;
       this.total = data.total;
       this.stages = data.stages;  // [name in titles, displayed name of its steps]
-      this.parts = data.parts;    // [name in titles, label, colour]; the last is "other"
+      this.parts = data.parts;    // [name in titles, label, colour]; the last is the rest of the step
       this.columns = data.columns.map((spec) => new Column(spec));
       this.byKey = new Map(this.columns.map((column) => [column.key, column]));
       this.all = Array.from({ length: this.count }, function (_, row) { return row; });

@@ -100,7 +100,8 @@ double parameter_of(const Form& form, std::string_view text, const Where& where)
   if (form.takes != Takes::share && number && value >= 1 && value <= most &&
       value == std::floor(value))
     return value;
-  fail_input(where, fmt::format("'{}' says no parameter of {}", text, form.word), allowed);
+  fail_input(where, fmt::format("'{}' does not give the parameter of {}", text, form.word),
+             allowed);
 }
 
 Exchange parse_codec(const std::string& text, const Where& where) {
@@ -197,7 +198,7 @@ Exchange parse_exchange(const std::string& text, const Where& where) {
     slash = next;
   }
   if (codec == "fp32" && exchange.every == 1)
-    fail_input(where, "fp32 is of weights that go every H steps",
+    fail_input(where, "fp32 applies only to weights exchanged every H steps",
                "fp32 / every STEPS; of gradients all_reduce, in the run's own format");
   // Uncompressed weights are written local:H, not "fp32 / every H".
   if (exchange.kind == ExchangeKind::all_reduce && exchange.every > 1) {
@@ -230,14 +231,15 @@ Exchange in_hooks(Exchange exchange) {
 std::string refused_form(const Exchange& exchange) {
   const int parts = parts_of_weights(exchange);
   if ((parts > 1 || exchange.overlap > 0) && !is_local(exchange))
-    return "fragments and overlap are of weights that go every H steps";
+    return "fragments and overlap apply only to weights exchanged every H steps";
   if (steps_between(exchange) % parts != 0)
     return fmt::format("fragments times steps of overlap, {}, do not divide {} steps", parts,
                        steps_between(exchange));
   const bool is_store = exchange.pattern == ExchangePattern::store;
   if (is_store && (exchange.kind < ExchangeKind::topk || exchange.kind > ExchangeKind::dct_sign ||
                    exchange.kind == ExchangeKind::randomk))
-    return "a store adds nothing up: it is of topk, chunktopk and dctsign, others have a relay";
+    return "a store does not add messages, so it applies only to topk, chunktopk and dctsign; "
+           "others have a relay";
   if (exchange.is_star() && averages_weights(exchange)) return "neighbours have no hub";
   if (exchange.every > 1) {
     if (!codes_weights(exchange))
@@ -250,12 +252,13 @@ std::string refused_form(const Exchange& exchange) {
     return {};
   }
   if (exchange.site != 0 && !is_local(exchange))
-    return "a scope is of weights that go every H steps; in every step / two-level or sharded is "
+    return "a scope applies only to weights exchanged every H steps; in every step / two-level or "
+           "sharded is "
            "between nodes";
   if (!exchange.pattern && !exchange.timing) return {};
   if (exchange.kind == ExchangeKind::all_reduce)
     return "NCCL chooses how an all_reduce goes, and --overlap when";
-  if (is_hierarchical(exchange)) return "it has two levels of its own, and is of ZeRO";
+  if (is_hierarchical(exchange)) return "it has two levels already, and runs with ZeRO only";
   if (is_local(exchange)) return "it sends weights between sites, after a step";
   if (exchange.is_sharded() && exchange.kind == ExchangeKind::powersgd)
     return "it factors whole matrices, which the shares of a node's ranks cut";

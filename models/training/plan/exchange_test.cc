@@ -57,7 +57,7 @@ TEST_CASE("exchange: fp32 is the codec of weights exchanged every H steps") {
   CHECK(parse_exchange("fp32 / every 30", {}).kind == ExchangeKind::local);
   for (const char* text : {"fp32", "fp32 / two-level", "fp32 / flat / after"})
     CHECK_THROWS_WITH(parse_exchange(text, {"", 0, "--exchange"}),
-                      Contains("fp32 is of weights") && Contains("all_reduce"));
+                      Contains("fp32 applies only to weights") && Contains("all_reduce"));
 }
 
 TEST_CASE("exchange: a share of 1, which would be all elements, is rejected") {

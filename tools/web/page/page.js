@@ -25,7 +25,7 @@
     const found = scales.find(function (s) { return seconds >= 2 * s[0]; }) || [1, "s"];
     return number(Number((seconds / found[0]).toPrecision(3))) + " " + found[1];
   }
-  const gib = function (bytes) { return number(Number((bytes / Math.pow(2, 30)).toPrecision(3))) + " GiB"; };
+  const gigabytes = function (bytes) { return number(Number((bytes / 1e9).toPrecision(4))) + " GB"; };
   const gbit = function (rate) { return number(Number(rate.toPrecision(3))) + " Gbit/s"; };
 
   const title = function (optimizer) {
@@ -50,7 +50,7 @@
     const words = verdicts[kind];
     if (kind === "does_not_fit" || !answers.run.answer.memory.fits)
       return verdicts.does_not_fit.concat("a GPU would need " +
-        gib(answers.run.answer.memory.peak_bytes_per_gpu) + ".");
+        gigabytes(answers.run.answer.memory.peak_bytes_per_gpu) + ".");
     return words.concat("the run is " + one.speedup_vs_baseline.toFixed(2) + "x" + within(one) +
       " as fast as with " + title(one.baseline_optimizer) + " and all-reduce.");
   };
@@ -83,7 +83,7 @@
       tiles.push(tile(duration(compressed.run.time_s), "a run with " + nameOf(compressed) + (compressed.run.cost_usd === null ? ""
         : ", " + number(Math.round(compressed.run.cost_usd)) + " USD")));
       if (plain && lambcast.isCompressed(run)) tiles.push(tile(duration(plain.run.time_s), "a run with " + nameOf(plain)));
-      if (answers.advice && answers.advice.answer && answers.advice.answer.judged)
+      if (answers.advice && answers.advice.answer && answers.advice.answer.judged && compressed.memory.fits)
         tiles.push(breakEven(answers.advice.answer));
       if (compressed.run.fused_speedup)
         tiles.push(tile(ratio(compressed.run.fused_speedup), "with fused kernels (--kernels fused)"));
@@ -106,8 +106,10 @@
           return [gbit(x), r.speedup_vs_baseline.toFixed(2) + "x" + within(r)];
         } };
     });
-    place("curve").parentElement.hidden = points.length < 2;
-    if (points.length < 2) return;
+    // A run that does not fit has no speed-up to show.
+    const hidden = points.length < 2 || !(answers.run.answer && answers.run.answer.memory.fits);
+    place("curve").parentElement.hidden = hidden;
+    if (hidden) return;
     const own = answers.run.answer ? answers.run.answer.inputs.nic_bandwidth_bytes_per_s * 8e-9 : null;
     const x = lambcast.axisOf("NIC bandwidth, Gbit/s", points.map(function (p) { return p.x; }));
     x.ticks = null;
@@ -116,6 +118,9 @@
     const series = { name: "speed-up", colour: lambcast.colours[0], points: points };
     const guides = [{ kind: "dashes", x1: x.low / 10, x2: x.high * 10, y1: 1, y2: 1 }];
     const breaks = lambcast.crossings(points, 1, true);
+    // The engine solves for the break-even; the points only enclose it.
+    const solved = answers.advice && answers.advice.answer && answers.advice.answer.break_even_nic_bandwidth_Gbps;
+    if (solved && breaks.length === 1) breaks[0].x = solved;
     breaks.forEach(function (c) {
       guides.push({ kind: "dashes", x1: c.x, x2: c.x, y1: y.low / 100, y2: y.high * 100, line: 1,
         colour: lambcast.colours[1], text: "break-even " + gbit(c.x) });
@@ -172,7 +177,7 @@
     else if (rows.length > 0) rows.push(make("p", { className: "caption" }, ["Each bar is the speed-up if only " +
       "this source of error is open. The dashed line is 1x."]));
     place("certain").replaceChildren.apply(place("certain"), rows);
-    place("certain").parentElement.hidden = rows.length === 0;
+    place("certain").parentElement.hidden = rows.length === 0 || !(one && one.memory.fits);
   }
 
   function showMemory(answers) {
@@ -187,13 +192,13 @@
     };
     const lines = keys.map(function (key) {
       return row("td", [key.replace(/_/g, " ")].concat(shown.map(function (r) {
-        return r.memory.parts[key] ? gib(r.memory.parts[key]) : "";
+        return r.memory.parts[key] ? gigabytes(r.memory.parts[key]) : "";
       })));
     });
     lines.unshift(row("th", ["a GPU"].concat(shown.map(nameOf))));
-    lines.push(row("td", ["peak"].concat(shown.map(function (r) { return gib(r.memory.peak_bytes_per_gpu); }))));
+    lines.push(row("td", ["peak"].concat(shown.map(function (r) { return gigabytes(r.memory.peak_bytes_per_gpu); }))));
     const words = shown.map(function (r) {
-      return gib(r.memory.peak_bytes_per_gpu) + " with " + nameOf(r) + (r.memory.fits ? "" : ", which does not fit");
+      return gigabytes(r.memory.peak_bytes_per_gpu) + " with " + nameOf(r) + (r.memory.fits ? "" : ", which does not fit");
     }).join("; ") + ".";
     place("memory").replaceChildren(make("p", {}, [words]), make("details", {},
       [make("summary", {}, ["What it holds"]), make("table", { className: "parts" }, lines)]));
