@@ -1,4 +1,4 @@
-// Names of exchanges as people read them: "+ef" marks error feedback, where files have ":owed".
+// Names of exchanges for people, in which "+ef" marks error feedback.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace lambcast {
 
-// Returns "int4+ef" for "int4:owed"; parse_exchange() reads both.
+// Returns the name with "+ef" in place of the suffix that files have; parse_exchange() reads both.
 inline std::string shown_name(std::string name) {
   constexpr std::string_view kept = ":owed";
   const std::size_t at = name.find(kept);
