@@ -169,7 +169,7 @@ TEST_CASE("plugin: a plugin sets its framework and stage, and refuses those of o
   const auto refused = [](const char* plugin, const WhatIf& more) {
     return refusal(with_plugin("distributed_lamb", plugin, more));
   };
-  CHECK_THAT(refused("low_level_zero", {{"tp", "2"}}), Contains("data parallelism alone"));
+  CHECK_THAT(refused("low_level_zero", {{"tp", "2"}}), Contains("data parallelism only"));
   CHECK_THAT(refused("low_level_zero", {{"zero_stage", "0"}}), Contains("stages 1 and 2"));
   CHECK_THAT(refused("torch_ddp", {{"zero_stage", "1"}}), Contains("shares nothing"));
   CHECK_THAT(refused("hybrid_parallel", {{"zero_stage", "3"}}), Contains("states and gradients"));

@@ -142,7 +142,7 @@ std::vector<Spoiled> wrong_tables() {
           table.rows.push_back({row.size * (1 + i / 16.), row.time.scaled(1 + i / 16.), {}});
       },
       "nearly one");
-  add("latencies only", "aws-p5", p5, sizes_within(0, 65536), "nothing of bandwidth");
+  add("latencies only", "aws-p5", p5, sizes_within(0, 65536), "does not determine the bandwidth");
   add("milliseconds", "perlmutter-a100", gather, times_times(1e-3), "milliseconds");
   add("nanoseconds", "hgx-h100-ndr", h100, times_times(1e3), "nanoseconds");
   add("times from busbw", "aws-p3dn", p3dn, times_times(1 / 1.875), "busbw");

@@ -165,7 +165,7 @@ TEST_CASE("source: an invalid mapping is refused at its place") {
       {"[names.clusters]", "[names.machines]", "has no list 'clusters'"},
       {"\"step_time_s\"", "\"step_time\"", "did you mean 'step_time_s'"},
       {"flops_per_sample = \"6 * layers\"", "", "needs to say what it counts"},
-      {"peak_tflops = \"989\"", "", "is needed with mfu_pct"},
+      {"peak_tflops = \"989\"", "", "is used only with mfu_pct"},
       {"ignored", "ignore", "unknown key 'ignore'"},
       {"nobody, 2026", "", "citation: is empty"},
       {"{layers}", "{layers", "a brace is never closed"},
