@@ -369,18 +369,18 @@ TEST_CASE("csv: every key of a question can be read from its row") {
       {"cuda_aware", "true"}, {"seq_len", "64"}};
   for (const auto& [key, value] : asked) {
     INFO(key << "=" << value);
+    const auto is_shown = [word = value,
+                           setting = fmt::format("{}={}", key, value)](const std::string& field) {
+      return field == word || field == setting;
+    };
     const Run run(onebit, {{"optimizer", "adam"}, {key, value}});
     const std::vector<std::string> row =
         cells_of(result_row(run.scenario, run.result, run.judgement));
-    const bool shown = std::any_of(row.begin(), row.end(), [&](const std::string& field) {
-      return field == value || field == fmt::format("{}={}", key, value);
-    });
+    const bool shown = std::any_of(row.begin(), row.end(), is_shown);
     CHECK(shown);
     // The same holds for a point that cannot run.
     const auto refused = cells_of(infeasible_row({{key, value}}, "why"));
-    CHECK(std::any_of(refused.begin(), refused.end(), [&](const std::string& field) {
-      return field == value || field == fmt::format("{}={}", key, value);
-    }));
+    CHECK(std::any_of(refused.begin(), refused.end(), is_shown));
   }
   const Run two(onebit, {{"model.ffn", "2048"}, {"cluster.node.gpu_link", "20GB/s"}});
   const auto settings = std::find(result_columns().begin(), result_columns().end(), "settings") -

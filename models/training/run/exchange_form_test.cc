@@ -1,11 +1,13 @@
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/exchange_bytes.h"
 #include "models/training/plan/gradient_exchange.h"
 #include "models/training/plan/gradient_owners.h"
 #include "models/training/plan/gradient_reduction.h"
+#include "models/training/plan/step_plan.h"
 #include "models/training/run/training_case.h"
 
 namespace lambcast {
@@ -304,6 +306,18 @@ TEST_CASE("exchange form: fragments of weights go at steps of their own, during 
                              "int8 / every 8 / fragments 4 / overlap 4"}) {
     INFO(not_so);
     CHECK_FALSE(refused_form(parsed(not_so)).empty());
+  }
+}
+
+TEST_CASE("exchange form: passes do not wait for weights that travel beside them") {
+  for (const char* text : {"neighbours:ring / overlapped", "local:24 / fragments 3 / overlap 1",
+                           "int8 / every 24 / sites:4 / fragments 3 / overlap 1"}) {
+    INFO(text);
+    const std::vector<PlanOp> ops = plan_step(in_form(text), {StepKind::uniform, 128, 1}).ops;
+    const auto first_pass = std::ranges::find(ops, Category::forward, &PlanOp::part);
+    REQUIRE(first_pass != ops.end());
+    CHECK(first_pass != ops.begin());
+    CHECK(first_pass->after.empty());
   }
 }
 
