@@ -425,9 +425,9 @@ Command add_survey(CLI::App& app) {
       "    --steps 5993 --freeze-step 1000\n"
       "With --profile, start a process for each GPU, and -o in a folder that all\n"
       "nodes share. With --backend nccl start one for each GPU too; its processes\n"
-      "meet as those of lambcast measure do. cluster.toml is fitted anew after each table, so a "
-      "survey that is\n"
-      "stopped, or loses a rank, leaves the description of what was finished.");
+      "meet as those of lambcast measure do. cluster.toml is fitted anew after each\n"
+      "table, so a survey that is stopped, or ends with a lost rank, leaves the\n"
+      "description of what was finished.");
   return [flags] { return survey_command(*flags); };
 }
 

@@ -109,7 +109,7 @@ finish killed
 # A changed row is detected, and all rows from there on are computed again.
 sed -i '6001s/onebit/onebut/' killed/results.csv
 finish killed
-[ "$(beside killed.err)" = "lambcast: killed/results.csv: row 6000 is not what was written: 6801 rows are computed again" ] ||
+[ "$(beside killed.err)" = "lambcast: killed/results.csv: row 6000 does not match its checksum: 6801 rows are computed again" ] ||
   fail "a changed row: $(cat killed.err)"
 
 # A disk that is full after 1 MiB: files cannot grow further, and the signal for that is ignored.

@@ -274,7 +274,7 @@ TEST_CASE("NCCL gets at most the nominal rate of a NIC") {
   };
   CHECK(set("1").nccl.nic_efficiency.value == 1);
   CHECK_THROWS_WITH(set("5"), Catch::Matchers::Contains("5 is out of range") &&
-                                  Catch::Matchers::Contains("pass through a NIC of"));
+                                  Catch::Matchers::Contains("more than the NIC's nominal"));
 }
 
 }  // namespace

@@ -101,8 +101,10 @@ class Ledger {
     std::string reason = other_stage ? "" : reason_of(bearing);
     if (reason.empty()) reason = factor_reason(key);
     if (reason.empty()) reason = section_reason(key);
-    // With bf16 the wrapper depends on the layout too (TrainingPlan::has_bf16_optimizer).
-    if (key == "gradient_clipping" && recipe_of(config_).precision.weights != DataType::bf16)
+    // Up to stage 1 the wrapper of bf16 depends on the layout too (has_bf16_optimizer).
+    const bool can_be_bf16_optimizer =
+        recipe_of(config_).precision.weights == DataType::bf16 && config_.zero.stage.value <= 1;
+    if (key == "gradient_clipping" && !can_be_bf16_optimizer)
       reason = "gradients are scaled in the pass that unscales them";
     if (bearing == Bearing::unmodelled || bearing == Bearing::precision_unmodelled)
       reason = "switched off";

@@ -121,8 +121,7 @@ void describe_opt(ConfigReader& config, Description& model) {
   refuse_own_head_size(config, width);
   if (config.optional_whole("word_embed_proj_dim", 1, most_width).value_or(width.hidden) !=
       width.hidden)
-    config.refuse("word_embed_proj_dim",
-                  "embeddings of a width other than that of the blocks are not modelled",
+    config.refuse("word_embed_proj_dim", "an embedding of another width than the blocks",
                   fmt::format("{}", width.hidden));
   if (!config.truth("do_layer_norm_before", true))
     config.refuse("do_layer_norm_before", "a decoder with its norms behind each residual", "true");
