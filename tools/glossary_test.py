@@ -19,7 +19,8 @@ ANSWERS = [f"simulate {JOB} --optimizer onebit_lamb --freeze-step 1000", f"simul
            "plan --model gpt2-xl --cluster dgx-a100-80g --gpus 8 --global-batch 64 --precision bf16"]
 
 
-# Words next to "pays", "does not pay", "no difference" and "not certain"; codes as "compression-loses" may hold them.
+# Words that must not replace the verdicts "pays", "does not pay", "no difference" and "not certain". Codes such as
+# "compression-loses" may contain them.
 FOREIGN = re.compile(r"(?<![\w.-])(wins|won|loses|losing|sure|surely|unsure|stops? paying|beats|profitable|worthwhile)(?![\w-])", re.I)
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 
@@ -36,7 +37,7 @@ def foreign_words(root):
         for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
             for text in texts(path, line):
                 found = FOREIGN.search(text)
-                # Classes of pages and codes of findings are one word.
+                # Class names of pages and codes of findings are single words, which are not checked.
                 if found and " " in text.strip():
                     yield f"{path.relative_to(root)}:{number}: '{found[0]}' is no word of a verdict: {text.strip()[:80]}"
 

@@ -189,7 +189,8 @@ WhatIf question_of(const SurveyFlags& flags) {
   return what_if;
 }
 
-// A survey of the first process: what it has written so far, and the question that it may answer.
+// The state of a survey: the tables fitted so far, and the question, if there is one, with the
+// latest verdict on it.
 class Survey {
  public:
   explicit Survey(const SurveyFlags& flags)
@@ -209,7 +210,7 @@ class Survey {
   }
 
   // Called when the measuring program has written `done`: the plan or a table. Returns whether
-  // there is more to measure.
+  // measuring should go on.
   bool goes_on(const std::string& done) {
     if (done == "plan") return keep_forecast(), true;
     try {
@@ -221,7 +222,8 @@ class Survey {
     return stop_signal() == 0 && !decided_;
   }
 
-  // Fits to all rows, also those of a table that was not finished, and prints the result.
+  // Fits to all rows that are not held out, including those of an unfinished table, and prints the
+  // result.
   void finish() {
     const validate::FitSummary summary = fit();
     const SurveyRows rows = hold_out_sizes(tables_);
@@ -263,7 +265,8 @@ class Survey {
     if (!question_.empty()) write_output(file("verdict-before.json"), "-o", verdict_before_);
   }
 
-  // Writes the description fitted to the rows measured so far, and the verdict with it.
+  // Writes the description fitted to the rows measured so far, except those held out, and the
+  // verdict with it.
   validate::FitSummary fit() {
     const std::vector<validate::Measurement> all = surveyed_tables(flags_.folder);
     side_by_side_ = exchanges_side_by_side(all);
@@ -284,7 +287,8 @@ class Survey {
     return summary;
   }
 
-  // Returns the spread that the profiles of --profile show, and keeps a sentence about it.
+  // Returns the spread between the GPUs profiled by --profile, and sets spread_text_ to a sentence
+  // about it.
   std::optional<GpuSpread> spread_of_gpus() {
     if (!flags_.profile) return std::nullopt;
     const std::string folder = file("gpus");
@@ -309,7 +313,8 @@ class Survey {
   std::string verdict_before_;  // JSON of the advice on the description that the survey began with
   std::vector<validate::Measurement> tables_;
   std::string verdict_, spread_text_, side_by_side_;
-  bool decided_ = false;  // whether the interval of the speed-up lies on one side of 1
+  // Whether the speed-up is certainly above or below 1, or the run does not fit in memory.
+  bool decided_ = false;
 };
 
 validate::MpiLaunch launch_of(const SurveyFlags& flags) {

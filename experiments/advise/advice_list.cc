@@ -113,7 +113,8 @@ std::string keys_without_effect(const AdviceList& list) {
   return out;
 }
 
-// Returns the memory that the first point without room needs, and what would fit.
+// Returns a line with the error finding of the first point that does not fit in memory; empty if
+// all points fit.
 std::string misfit_text(const AdviceList& list) {
   for (const AdvicePoint& point : list.points) {
     if (!point.advice || point.advice->answer.verdict() != Verdict::does_not_fit) continue;

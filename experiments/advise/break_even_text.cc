@@ -5,9 +5,9 @@
 namespace lambcast {
 namespace {
 
-// Returns the bandwidths at which a gain is certain that is expected at every bandwidth. The
-// interval at the cluster's own bandwidth uses what was measured there, so a gain may be certain
-// only there.
+// States at which bandwidths a gain is certain if it is expected at every bandwidth. The interval
+// at the cluster's own bandwidth uses measurements of this cluster, so the gain may be certain only
+// there.
 std::string where_certain(const BreakEven& at, const Answer& answer) {
   const Bandwidth own = answer.scenario.training.cluster->nic_bandwidth.value;
   const bool certain_here = answer.merit().low > 1;

@@ -18,9 +18,9 @@ class FindingTally {
   void add(std::size_t point, const std::vector<Finding>& findings);
 
   // Returns sentences such as "note: 3 of 12 points, first of 100Gbit/s: the streams ...
-  // [stream-limit]", by consequence: the most severe kinds first, of these backends that end with
-  // an error, then the kinds of the most points. Leaves out findings that each row shows itself
-  // (out of memory, compression loses, skipped steps), and flags that only some points do not use.
+  // [stream-limit]", sorted by severity. Within a severity, backends that end with an error come
+  // first, then the findings of the most points. Leaves out findings that each row shows itself
+  // (out of memory, compression loses, skipped steps), and unused flags that other points use.
   std::vector<std::string> sentences(const std::function<std::string(std::size_t)>& name) const;
 
  private:

@@ -150,8 +150,8 @@ std::string pays_text(const TrainingPlan& training, const RunForecast& run,
   return out;
 }
 
-// Returns the measurement that would narrow the interval of the run most, unless the verdict
-// already names it. Empty if the logs of the cluster hold it.
+// Returns a line with the measurement that would narrow the interval of the run most. Empty if
+// there is none, if the cluster's logs contain it, or if the verdict already names it.
 std::string weakest_text(const TrainingPlan& training, const Judgement& judgement) {
   if (!judgement.weakest) return "";
   const std::string measurement = measurement_for(judgement.weakest->source, training);

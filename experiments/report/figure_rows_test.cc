@@ -1,4 +1,4 @@
-// Which rows figures draw, and their intervals.
+// Tests of the rows that figures draw, and of the intervals of these rows.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>

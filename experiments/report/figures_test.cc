@@ -308,7 +308,7 @@ TEST_CASE("bars add up to the step time, with the remaining time as the rest of 
   CHECK(bars[1] == "1 \"warm-up\" 8 4096 300 10 20 30 40 50 60 70 20 0 ? ? \"300 µs\" 300");
   CHECK(bars[2] == "2 \"compressed\" 8 4096 280 10 20 30 40 50 60 70 0 0 ? ? \"280 µs\" 280");
   CHECK(contains(figure.script, "'rest of the step'"));
-  CHECK_FALSE(contains(figure.script, "whole step"));  // the legend names drawn parts alone
+  CHECK_FALSE(contains(figure.script, "whole step"));  // the legend names only drawn parts
   CHECK_FALSE(contains(figure.caption, "overlap"));
 }
 

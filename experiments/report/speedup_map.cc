@@ -59,7 +59,8 @@ std::string colour_ticks(double spread) {
   return "(" + ticks + ")";
 }
 
-// Formats tick marks for columns of cells, in their middle. A dense scan has marks at its values.
+// Formats tick marks at the middles of the columns of cells. With more than 12 columns, some of the
+// values have a mark, at the value itself.
 std::string column_ticks(const std::vector<double>& values, const std::vector<double>& borders) {
   constexpr std::size_t most = 12;
   if (values.size() > most) return log_ticks(values, static_cast<int>(most));

@@ -13,12 +13,12 @@ namespace lambcast {
 
 std::span<const KeyNames> topology_keys();
 
-// Returns an entry for each key of a description in TOML. All keys are applied, since an unknown
-// one is refused, except the names for people.
+// Returns an entry for each key of a description in TOML. All keys are applied, since the reader
+// rejects unknown keys, except `name` and `description`.
 std::vector<LedgerEntry> description_ledger(std::string_view text);
 
 // Returns an entry for each attribute of NCCL's XML, each kind of column of nvidia-smi's matrix,
-// and each key of Slurm's files. A key in no list is named.
+// and each key of Slurm's files. A key in no list gets Treatment::named.
 std::vector<LedgerEntry> topology_ledger(std::string_view text);
 
 // Returns the names of a topology's keys that are in no list, separated by ", ".

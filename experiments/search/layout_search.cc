@@ -19,8 +19,8 @@
 namespace lambcast {
 namespace {
 
-// Upper limit of the step times shown. A candidate is not shown if its division (or setting) has a
-// faster one, or if as many divisions as are shown have.
+// Upper limit of the step times that are shown. A candidate is not shown if its division (or
+// setting) has a faster candidate, or if `options.best` divisions have one.
 class Limit {
  public:
   explicit Limit(const SearchOptions& options) : options_(options) {}
@@ -372,7 +372,7 @@ LayoutSearch search_layouts(const WhatIf& asked, const SearchOptions& options,
 
 void add_faster_framework(const WhatIf& asked, const SearchOptions& options,
                           const std::shared_ptr<DescriptionTexts>& texts, LayoutSearch& search) {
-  // A file of a training program is for this program alone.
+  // Keys that choose a framework. A file of a training program applies only to this program.
   constexpr std::array<std::string_view, 4> choices{"framework", "config", "megatron_args",
                                                     "torchtitan"};
   const bool chosen = std::ranges::any_of(
@@ -392,7 +392,7 @@ void add_faster_framework(const WhatIf& asked, const SearchOptions& options,
       if (speedup.low > 1 && (!search.faster || best.time.s < search.faster->found.time.s))
         search.faster = FasterFramework{best, speedup};
     } catch (const Error& error) {
-      // A question with an optimizer or flag of one framework does not apply to the others.
+      // Skips a framework that rejects the question's optimizer or one of its flags.
       if (error.code() != Exit::usage) throw;
     }
   }

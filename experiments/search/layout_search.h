@@ -85,7 +85,7 @@ struct RefusedLayouts {
   std::string example;  // error message of the first one
 };
 
-// Best layout of another framework, whose step is faster with the whole interval of the ratio. The
+// Best layout of another framework, if the whole interval of its speed-up is above 1. The
 // errors of kernels and collectives are taken as common to both frameworks.
 struct FasterFramework {
   FoundLayout found;
@@ -102,7 +102,7 @@ struct LayoutSearch {
   // The best layout for the 1-bit form among those with several replicas, since only these have an
   // exchange to compress. Absent if none of them runs.
   std::optional<FoundLayout> best_compressed;
-  std::optional<FasterFramework> faster;  // set by add_faster_framework() alone
+  std::optional<FasterFramework> faster;  // set only by add_faster_framework()
   bool complete = true;                   // false if the search was stopped
 };
 

@@ -60,7 +60,8 @@ void add_findings(const std::vector<Finding>& findings, std::vector<Finding>& al
     if (std::ranges::find(all, finding.code, &Finding::code) == all.end()) all.push_back(finding);
 }
 
-// Makes the sites of `slow` (OuterChoice) slower. Throws Error (usage) for words that name none.
+// Makes the sites of `slow` (OuterChoice) slower. Throws Error (usage) if no site
+// matches, or if the factor is not 1 to 1,000.
 void slow_down(const std::string& slow, SiteGroup& group) {
   const std::size_t colon = slow.rfind(':');
   const std::string which = slow.substr(0, colon);

@@ -93,8 +93,8 @@ std::optional<Bandwidth> needed_rate(const StudyRow& row) {
                        Duration::seconds(row.number("step_s")), exchange_of_row(row));
 }
 
-// Returns the errors of a model that meets the published share at some rate, if the printed rate
-// may lie anywhere within one step of the grid from the forecast's.
+// Returns the errors that an exact model would have, since only the step of the grid is published:
+// errors of forecasts at rates spread over one step around the rate that gives the published share.
 std::vector<double> errors_of_grid(const StudyRow& row) {
   const double published = row.number("published_share"), grid = row.number("grid");
   double slow = 1 / grid, fast = grid * grid;
@@ -198,7 +198,7 @@ std::vector<StudyFigure> site_study(const std::string& study) {
 
 namespace {
 
-// Returns the errors by study, then those of all figures and those that the grid alone makes.
+// Returns the errors by study, then the errors of all figures and the errors due to the grid alone.
 std::string errors_table(const std::vector<StudyFigure>& figures,
                          const std::vector<std::string>& studies) {
   std::vector<StudyFigure> with_rate;

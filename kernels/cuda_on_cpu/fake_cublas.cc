@@ -8,7 +8,7 @@ namespace {
 
 using lambcast::reference::HalfFormat;
 
-// All handles point to it; it is never read.
+// Every handle points to this object, which is never read.
 int blas_handle_of_all = 0;
 
 // Returns a bf16 matrix, column by column, or its transpose.

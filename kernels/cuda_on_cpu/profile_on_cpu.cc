@@ -1,5 +1,5 @@
-// profile_on_cpu FILE: writes the profile of the emulated device, for tests of what reads profiles.
-// Its times are those of this CPU.
+// profile_on_cpu FILE: writes the profile of the emulated device, for tests of code that reads
+// profiles. Its times are those of this CPU.
 #include <fmt/format.h>
 
 #include <fstream>

@@ -75,7 +75,8 @@ TEST_CASE("sites sum their gradients in every step and average like ranks") {
                     "site: 4 does not divide 6 ranks");
 }
 
-// Three fragments every 8 steps begin at steps 2, 5 and 8 and then 8 steps later.
+// With an interval of 8 steps, the averages of three fragments begin at steps 2, 5 and 8, and then
+// every 8 steps.
 TEST_CASE("fragments are averaged at steps of their own") {
   const iris::Problem problem = iris::network();
   LocalSteps o = streamed_steps(world_of(problem, 3), Inner::adam, {}, 8, {0.7, 0.9, true}, 3, 0);

@@ -163,13 +163,13 @@ TEST_CASE("GaLore equals the unsharded one for every sharding") {
       reference::Galore{{.rank = 3, .gap = 20, .eight_bit = false, .percentile_clipping = 90}});
 }
 
-// In fp32: an order of summation changes a digit of bf16 now and then.
+// The iterations run in fp32, since the order of summation occasionally changes a digit in bf16.
 TEST_CASE("Muon equals the unsharded one for every sharding, and gathers each matrix once") {
   const reference::Muon rule{{.lr = 0.02, .iterations = {.in_bf16 = false}}};
   agrees_for_every_sharding(rule, 20);
   auto o = sharded(rule, {2, 1, 1}, tensors, initial_weights());
   step(o, gradients(o, 2));
-  // Four matrices; the two vectors take no part.
+  // One collective for each of the four matrices; the two vectors need none.
   CHECK(o.collectives == 4);
   CHECK(o.summed_values == 13 * 7 + 9 * 11 + 6 * 10 + 2 * 5);
 }

@@ -1,7 +1,7 @@
 // CPU reference of SparseLoCo's messages: the k largest magnitudes of each chunk of 4,096 elements,
-// each in 2 bits with a position of 12 bits. The four values are bins between m - 1.5 s, m and
-// m + 1.5 s for the mean m and the spread s of all values sent, which decode to the mean of their
-// members. Bits: 14 k per chunk, and 16 bytes per message.
+// each in 2 bits with a position of 12 bits. The four values are bins separated by m - 1.5 s, m
+// and m + 1.5 s, for the mean m and the spread s of all values sent, which decode to the mean of
+// their members. Bits: 14 k per chunk, and 16 bytes per message.
 //
 // A chunk of fewer than k elements sends them all. A NaN is sent first, and every value that is
 // decoded with it is NaN.

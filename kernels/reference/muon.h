@@ -13,10 +13,10 @@
 //
 // Each rank keeps the momentum of its part. A matrix is made whole for the iterations, which every
 // rank of the tensor then computes (Moonshot's distributed form, arXiv:2502.16982). Vectors run
-// AdamW; embeddings and heads, which the programs give to AdamW too, are the caller's to leave out.
+// AdamW. The caller must leave out embeddings and heads, for which the programs use AdamW too.
 //
 // Sources: kellerjordan.github.io/posts/muon; torch/optim/_muon.py; DeepSpeed
-// runtime/zero/muon/original_muon.py; NVIDIA Emerging-Optimizers muon.py (as Megatron-LM has it).
+// runtime/zero/muon/original_muon.py; NVIDIA Emerging-Optimizers muon.py (used by Megatron-LM).
 #pragma once
 
 #include <span>
@@ -31,7 +31,7 @@ namespace lambcast::reference {
 enum class MuonScale {
   shape,     // sqrt(max(1, rows / columns)): torch's "original", DeepSpeed, Megatron shape_scaling
   spectral,  // sqrt(max(rows, columns)): Megatron's default
-  match_adamw,  // 0.2 times it: torch's "match_rms_adamw", Moonshot
+  match_adamw,  // 0.2 times `spectral`: torch's "match_rms_adamw", Moonshot
   unit_rms,     // sqrt(rows / columns): Megatron's unit_rms_norm
 };
 double muon_scale(MuonScale scale, MatrixShape shape);

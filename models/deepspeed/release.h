@@ -13,7 +13,7 @@ namespace lambcast::deepspeed::release {
 // FP16_Optimizer checks for overflow tensor by tensor and waits for each; earlier releases compute
 // the norm instead.
 inline constexpr Version checks_every_tensor{0, 3, 1};
-// BF16_Optimizer exists, at first for pipelines alone. It sums gradients in fp32.
+// BF16_Optimizer exists, at first only for pipelines. It sums gradients in fp32.
 inline constexpr Version has_bf16_optimizer{0, 6, 2};
 // From here until drops_loss_scale, gradients of micro batches are summed instead of averaged in
 // the compression stage.

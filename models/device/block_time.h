@@ -126,7 +126,7 @@ struct BlockWork {
   // Sizes of the model.
   std::int64_t hidden = 0, heads = 0, kv_heads = 0, ffn = 0, vocab = 0;
   std::int64_t embedding = 0;  // width of the embedding and of the head's input
-  std::int64_t distances = 0;  // ModelShape's
+  std::int64_t distances = 0;  // ModelShape::distances
   std::int64_t head_size = 0,
                value_size =
                    0;  // elements per head of queries and keys, and of values; 0: hidden / heads

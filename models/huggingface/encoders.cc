@@ -65,9 +65,9 @@ void describe_albert(ConfigReader& config, Description& model) {
   model.set("shared_block", true);
 }
 
-// DeBERTa multiplies queries and keys by vectors of distances. Version 2, which is also that of
-// DeBERTa-v3, counts far distances in buckets, and may project the vectors by the weights of its
-// queries and keys.
+// DeBERTa multiplies queries and keys by vectors of distances. Version 2, also used by DeBERTa-v3,
+// groups far distances into buckets, and may project the vectors by the weights of its queries and
+// keys.
 void describe_deberta(ConfigReader& config, Description& model) {
   const bool first = config.word("model_type") == "deberta";
   if (!config.truth("relative_attention", false))
@@ -80,7 +80,8 @@ void describe_deberta(ConfigReader& config, Description& model) {
     config.refuse("pos_att_type", "attention without both products of distances", "c2p|p2c");
   if (config.optional_whole("conv_kernel_size", 0, 10'000).value_or(0) > 0)
     config.refuse("conv_kernel_size", "a convolution next to the first block", "0");
-  // Version 1 has no buckets. Without them distances reach as far as a key says, or as samples.
+  // Version 1 has no buckets. Without buckets, the largest distance is max_relative_positions, or
+  // max_position_embeddings if that is not set.
   std::int64_t far =
       first ? -1 : config.optional_whole("position_buckets", -1, 1 << 24).value_or(-1);
   if (far < 1) far = config.optional_whole("max_relative_positions", -1, 1 << 24).value_or(-1);

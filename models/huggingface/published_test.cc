@@ -232,7 +232,8 @@ TEST_CASE("config.json: DeBERTa multiplies queries and keys by vectors of distan
                       .c_str());
     return forward_flops(shape_of(json), 128).value();
   };
-  // Two products of 256 more vectors by 768 elements for each of 128 tokens.
+  // 256 more vectors of 768 elements, in one product with queries and one with keys, for 128
+  // tokens.
   CHECK(flops(R"(, "position_buckets": 256)") - flops(R"(, "position_buckets": 128)") ==
         Approx(2.0 * 2 * 256 * 768 * 128));
   CHECK_THAT(refusal(R"({"model_type": "deberta-v2", "relative_attention": true,

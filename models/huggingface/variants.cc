@@ -20,7 +20,7 @@ void read_both_biases(ConfigReader& config, Description& model) {
 // Adds the widths of a decoder whose file uses GPT-2's key names. Returns the number of heads.
 std::int64_t add_gpt_names(ConfigReader& config, const char* width, Description& model) {
   const std::int64_t hidden = config.whole(width, 1, most_width);
-  // transformers reads the other names too (attribute_map).
+  // transformers also reads these values from keys with its common names (attribute_map).
   const char* head_key = config.has("num_attention_heads") ? "num_attention_heads" : "n_head";
   const std::int64_t heads = config.whole(head_key, 1, 10'000);
   if (hidden % heads != 0)

@@ -9,11 +9,11 @@ namespace {
 
 // Returns the part of the message about a missing key, or an empty text if the key is present or
 // not required. If the key that decides about it is absent, the text names the condition. Throws
-// Error (usage) for a key of a node whose condition does not hold.
+// Error (usage) for a key of [node] that is present although its condition does not hold.
 std::string missing_text(const Table& section, const RequiredKey& required) {
   const auto given = required.given.empty() ? std::nullopt : section.find_text(required.given);
   if (given && std::ranges::find(required.values, *given) == required.values.end()) {
-    // In other sections such a key may be optional.
+    // Only [node] rejects such a key; in other sections it may be optional.
     if (required.section == "node" && section.has(required.key))
       fail_input(section.where(std::string(required.key)),
                  fmt::format("applies only if {} is {}", required.given,

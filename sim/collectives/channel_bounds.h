@@ -7,9 +7,9 @@
 //   time >= B / (c r)            for LL and LL128
 //   time >= d B / (c w)          between nodes; a message: d (B / (c w) - 1), as its latency is d
 //
-//   w      Simple 4 MiB, LL128 4.4 MiB and LL 256 KiB of payload; messages 1 MiB (steps of 128
-//   KiB).
-//          Over n TCP connections at most n 1.5 MiB: each sends a window of 3 MiB per round trip
+//   w      Simple 4 MiB, LL128 4.4 MiB and LL 256 KiB of payload; messages 1 MiB (8 steps of
+//          128 KiB). Over n TCP connections at most n 1.5 MiB: each sends a window of 3 MiB per
+//          round trip
 //
 // The first bound also holds for a hop, on which a channel of a chain (a broadcast) passes on only
 // its part of a slice.

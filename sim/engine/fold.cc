@@ -15,7 +15,7 @@ struct KnownFolds::Classes {
 
 namespace {
 
-// Returns a number for the division of flows into those of equal colours.
+// Returns a hash of the partition of flows by colour. It does not depend on the colours themselves.
 Colour division_of(const std::vector<Colour>& colours) {
   std::unordered_map<Colour, std::uint32_t> numbers;
   Colour division = 0;

@@ -32,7 +32,7 @@ struct FoldedPrograms {
 // in another layout or step, have the same classes. Not thread-safe.
 class KnownFolds {
  public:
-  // The paths of each set, and a number for the division of its flows into equal ones.
+  // The paths of each set, and a hash of the partition of its flows into classes of equal flows.
   using Key = std::vector<std::pair<std::shared_ptr<const Paths>, std::uint64_t>>;
   struct Classes;
   // Returns the entry of a key; null if the classes have not been found yet.

@@ -12,8 +12,8 @@
 //     gather   p / min(up, down) + (R-1)/2 rtt      codes that cannot be added (E3M0, top-k)
 //     store    p / up + (R-1) p / down + 2 rtt            one upload, R-1 downloads
 //
-// The last line is for equal sites. Unlike ones download each payload when its upload ends. A
-// property test (site_flows_test.cc) compares these times with the flow network for unlike sites.
+// The last line is for equal sites. Sites with unequal links download each payload when its
+// upload ends. A property test (site_flows_test.cc) compares these times with the flow network.
 //
 //   t          the step of the last site that the round waits for
 //   exposed    F max(0, T - min(tau, H/F) t) a round; tau steps pass before the result is used

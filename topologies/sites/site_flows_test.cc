@@ -1,5 +1,5 @@
-// Property: the closed forms of transfers between sites are the times of their flows on the flow
-// network, for random sites with unlike links, pairs and a store.
+// Property: the closed forms of transfers between sites equal the times of the same transfers on
+// the flow network, for random sites with unequal links, pairs with own rates, and a store.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>

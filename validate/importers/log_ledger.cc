@@ -48,7 +48,7 @@ constexpr KeyNames of_collectives[] = {
      "host_user|host_system|remote_total|remote_user|remote_system|sender_tcp_congestion|"
      "receiver_tcp_congestion"}};
 
-// Names that are columns of some table and another key of JSON.
+// Names with one meaning as a column of a table and another as a key of JSON; here as keys of JSON.
 constexpr KeyNames of_json[] = {
     {costless, "a mean of the rows", "bandwidth"},
     {costless, "a setting of the tool, which its times include", "duration"},
@@ -75,7 +75,7 @@ constexpr KeyNames of_steps[] = {
     {costless, "the peak of a rank; --measured memory=... calibrates it",
      "memory|memallocated|maxmemallocated"}};
 
-constexpr int most_depth = 64;  // of JSON
+constexpr int most_depth = 64;  // nesting of JSON
 
 std::string lower(std::string_view text) {
   std::string small(text);
@@ -83,7 +83,7 @@ std::string lower(std::string_view text) {
   return small;
 }
 
-// Collects keys once each.
+// Collects each key once.
 class Ledger {
  public:
   Ledger(std::vector<KeyNames> known, std::vector<LedgerEntry>& entries)

@@ -14,10 +14,9 @@ namespace lambcast::validate {
 std::span<const KeyNames> collective_keys();
 std::span<const KeyNames> step_keys();
 
-// Left out: columns of metrics.csv, which have any name.
-//
 // Returns an entry for each key of the log, in its order: keys of JSON, columns and settings of
-// tables, and names with a number in the rows of training steps. A key in no list is named.
+// tables, and names with a number in the rows of training steps. A key in no list gets
+// Treatment::named. Columns of metrics.csv, which may have any name, are left out.
 std::vector<LedgerEntry> log_ledger(std::string_view text);
 
 }  // namespace lambcast::validate

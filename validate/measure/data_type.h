@@ -6,7 +6,7 @@
 
 namespace lambcast::validate {
 
-// half is IEEE binary16; uint8 is what packed signs and 8-bit codes travel as.
+// half is IEEE binary16. Packed signs and 8-bit codes are sent as uint8.
 enum class DataType { float32, half, bfloat16, uint8 };
 
 inline constexpr DataType data_types[] = {DataType::float32, DataType::half, DataType::bfloat16,

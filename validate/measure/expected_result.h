@@ -20,8 +20,8 @@ constexpr float kUnset = -1;  // neither a value of the pattern nor a sum of suc
 // Returns the value of a buffer's elements before a collective.
 constexpr float unset_value(DataType type) { return type == DataType::uint8 ? 255 : kUnset; }
 
-// Returns the number of different values of the elements. Those that are added in 8 or 16 bits are
-// 0 or 1, since such sums are exact only for small numbers (Open MPI 4.1 adds uint8 with
+// Returns the number of different values of input elements. Elements that are added in 8 or 16 bits
+// are 0 or 1, since such sums are exact only for small numbers (Open MPI 4.1 adds uint8 with
 // saturation).
 constexpr std::uint32_t element_values(DataType type, Operation operation) {
   return type != DataType::float32 && has_sum(operation) ? 2 : kPatternValues;

@@ -25,12 +25,12 @@ Environment process_environment();
 // MV2_COMM_WORLD_* (MVAPICH2), PMI_* with MPI_LOCAL* (MPICH, Intel MPI, MVAPICH) or SLURM_* (srun),
 // the first complete group. If none is complete and PMI_SIZE names no others, the process is alone.
 // MASTER_ADDR and MASTER_PORT are where rank 0 listens (port 29500 if not given; the next one under
-// torchrun, whose agent uses that port). The address may be absent on a single node, and for a step
-// of Slurm, which meets at the first host of SLURM_STEP_NODELIST. The token is
-// LAMBCAST_TOKEN, or comes through a file: LAMBCAST_TOKEN_FILE, in a folder that all hosts share,
-// or token_file_of_host() on a single node. Throws Error for a value that is not a number or is out
-// of range, for a missing address, for a token that is empty or longer than 256 bytes, and for
-// several nodes without a token or a file.
+// torchrun, whose agent uses that port). The address may be absent on a single node, and in a Slurm
+// step: then it is the first host of SLURM_STEP_NODELIST. The token is LAMBCAST_TOKEN, or comes
+// through a file: LAMBCAST_TOKEN_FILE, in a folder that all hosts share, or token_file_of_host() on
+// a single node. Throws Error for a value that is not a number or is out of range, for a missing
+// address, for a token that is empty or longer than 256 bytes, and for several nodes without a
+// token or a file.
 Launch launch_of(const Environment& environment);
 
 // Rank and number of the processes that a launcher of MPI programs started (one of those above

@@ -11,7 +11,8 @@
 namespace lambcast::validate {
 namespace {
 
-// MPI has no 16-bit floating point. Operations that move elements only take them as integers.
+// MPI has no 16-bit floating-point type. Operations that move elements without adding them treat
+// them as integers.
 MPI_Datatype mpi_type_of(DataType type) {
   if (type == DataType::float32) return MPI_FLOAT;
   return type == DataType::uint8 ? MPI_UINT8_T : MPI_UINT16_T;

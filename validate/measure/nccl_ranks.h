@@ -29,8 +29,8 @@ int measure_ranks(MeasuredTable head, const LocalRanks& local, Rendezvous& other
 // `local.ranks` ranks together.
 std::vector<RankPlace> gather_places(Rendezvous& others, const LocalRanks& local);
 
-// Returns the ranks of a survey. The processes of a table meet again at the port after that of
-// `launch`, by a secret that the first one draws; the others wait.
+// Returns the ranks of a survey. For each table, its processes connect anew at the port after that
+// of `launch`, with a token that the first process generates; the other processes wait.
 std::unique_ptr<SurveyedRanks> surveyed_nccl_ranks(const MeasuredTable& head,
                                                    const LocalRanks& local, const Launch& launch);
 

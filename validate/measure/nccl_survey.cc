@@ -10,7 +10,8 @@ namespace lambcast::validate {
 namespace {
 
 constexpr int kTableMeetsWithin_s = 120;
-constexpr int kLongestTable_s = 86'400;  // others wait for the ranks of a table
+// Longest wait of processes without a rank in the table that is being measured.
+constexpr int kLongestTable_s = 86'400;
 
 std::string random_token() {
   std::random_device random;

@@ -58,12 +58,11 @@ struct MeasureOptions {
 // Returns the help text of the flags, with examples.
 std::string_view measure_help();
 
-// Reads the flags of nccl-tests (-b -e -f -i -n -w -c -r -g -a -d -N) and the project's own long
-// ones:
-// --op,
-// --statistic mean|median, --staging none|memcpy, --share-gpu yes|no, --seconds-per-size S,
-// --format nccl-tests|json|csv, --manifest FILE, --algorithm TEXT, --network TEXT. Throws Error
-// naming the flag; for a flag that only nccl-tests has, the error names its replacement.
+// Reads the flags of nccl-tests (-b -e -f -i -n -w -c -r -g -a -d -N) and the long flags of this
+// project: --op, --statistic mean|median, --staging none|memcpy, --share-gpu yes|no,
+// --seconds-per-size S, --format nccl-tests|json|csv, --manifest FILE, --algorithm TEXT,
+// --network TEXT. Throws Error naming the flag; for a flag that only nccl-tests has, the error
+// names its replacement.
 MeasureOptions parse_measure_flags(const std::vector<std::string>& flags);
 
 // Parses a type by its name in nccl-tests; fp16, bf16 and fp32 are names too. Throws Error naming
@@ -74,7 +73,8 @@ DataType parse_data_type(const std::string& text, const std::string& flag = "-d"
 // (compressed_allreduce pads).
 std::uint64_t block_bytes(Operation operation, int ranks, DataType type = DataType::float32);
 
-// Throws Error if results of this type cannot be made or checked by so many ranks.
+// Throws Error if the operation does not support the type, or if results have to be checked and
+// sums over so many ranks are not exact.
 void check_type(const MeasureOptions& options, int ranks);
 
 // Returns the sizes to run, smallest first, rounded down to whole blocks. Sizes that round to zero

@@ -151,7 +151,8 @@ int run_survey(const SurveyOptions& survey, const MeasureOptions& options, Surve
                     ? "survey: one rank measures no collective; start it with mpirun or srun"
                     : "-d: MPI adds no 16-bit numbers (allowed: float, uint8, or an operation "
                       "without a sum)");
-  // Tells the first process's reader that `what` is done; returns whether all ranks go on.
+  // Returns whether all ranks go on: not if the budget is used up. If the survey is steered, prints
+  // `what`, which is done, and reads an answer.
   const auto goes_on = [&](const std::string& what) {
     std::string answer = "go";
     if (ranks.first()) {

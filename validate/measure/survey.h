@@ -4,9 +4,9 @@
 //
 // The first process writes FOLDER/plan.csv before any timing, with a row for each table and size.
 // Then it writes each table to FOLDER/tables/OPERATION-nNODES.csv (OPERATION-TYPE-nNODES.csv for
-// types other than float), as `lambcast measure --format
-// csv` prints it, row after row, so a survey that ends early keeps its finished rows. No table is
-// begun after `budget_s` seconds.
+// types other than float), as `lambcast measure --format csv` prints it. Rows are written one by
+// one, so a survey that ends early keeps its finished rows. No table is begun after `budget_s`
+// seconds.
 //
 // If `steered`, the first process also writes a line to its standard output when the plan is
 // written ("plan") and after each table (its file name), and waits for a line on its standard
@@ -49,8 +49,8 @@ class SurveyedRanks {
 };
 
 // Returns the node counts of a survey over `nodes` nodes in the order of their measurement: all
-// nodes first, since most can be learned from them, then powers of two below. One node counts if it
-// holds several ranks.
+// nodes first, since most can be learned from them, then powers of two below. A single node is
+// included if a node holds several ranks.
 std::vector<int> surveyed_node_counts(int nodes, bool several_ranks_a_node);
 
 // Returns the file name of a table: "all_reduce-n4.csv", "all_reduce-half-n4.csv".
@@ -60,8 +60,9 @@ std::string survey_table_name(Operation operation, DataType type, int nodes);
 std::vector<Operation> operations_in(const std::string& list, const std::string& flag);
 std::vector<DataType> types_in(const std::string& list, const std::string& flag);
 
-// Removes --tables and the flags that then have lists (--op, -d) or only then exist (--budget,
-// --steered yes) from `flags`; returns nothing without --tables. Throws Error naming the flag.
+// Removes from `flags` --tables, the flags that take lists with it (--op, -d), and those that exist
+// only with it (--budget, --steered yes). Returns nothing without --tables. Throws Error naming the
+// flag.
 std::optional<SurveyOptions> take_survey_flags(std::vector<std::string>& flags);
 
 // Runs the survey; `answers` and `news` are the standard streams described above. Returns 1 if a

@@ -57,7 +57,8 @@ std::vector<double> errors_of(const CollectiveResult& result) {
   return errors;
 }
 
-// Returns whether the elements of a table are float, by its settings; so are those of old tables.
+// Returns whether the elements of a table are float, by its settings. Old tables, which state no
+// type, are float.
 bool is_of_float(const Measurement& table) {
   return std::ranges::none_of(table.notes, [](const auto& note) {
     return note.first == "options" && !note.second.starts_with("-d float ");

@@ -28,7 +28,8 @@ std::vector<validate::Measurement> surveyed_tables(const std::filesystem::path& 
 std::string survey_forecast_csv(const std::string& cluster,
                                 const std::vector<validate::Measurement>& planned);
 
-// Returns the tables that are forecast: over NCCL no compressed_allreduce, which includes kernels.
+// Returns the tables that are forecast. Over NCCL, compressed_allreduce is left out, since its time
+// includes kernels.
 std::vector<validate::Measurement> forecast_tables(std::vector<validate::Measurement> tables);
 
 // Returns a line for each compressed_allreduce that was measured next to an all_reduce of float

@@ -6,7 +6,7 @@
 
 namespace lambcast {
 
-// Returns the name with "+ef" in place of the suffix that files have; parse_exchange() reads both.
+// Returns the name with "+ef" in place of `kept`, the suffix in files. parse_exchange() reads both.
 inline std::string shown_name(std::string name) {
   constexpr std::string_view kept = ":owed";
   const std::size_t at = name.find(kept);

@@ -11,8 +11,8 @@
 namespace lambcast {
 namespace {
 
-// Returns whether the backward pass takes longer if it overlaps communication, by at most the share
-// of the GPU that collectives occupy.
+// Returns whether the overlap of communication makes the backward pass longer, by at most the time
+// of communication multiplied by the share of the GPU that collectives occupy.
 bool loses_to_collectives(const StepMetrics& serial, const StepMetrics& overlapped,
                           const TrainingPlan& training) {
   const ProcessGroup all{training.gpus, training.gpus_per_node};
@@ -38,7 +38,7 @@ TEST_CASE("gradient reduction: DDP's communication overlaps the backward pass") 
       // The step exceeds its computation by the exposed communication.
       CHECK(overlapped.step_time == overlapped.forward + overlapped.backward +
                                         overlapped.optimizer + overlapped.exposed_comm);
-      // The bytes are the same, and so is computation, except for what it loses to collectives.
+      // Bytes and computation are the same, except for the time that kernels lose to collectives.
       CHECK(overlapped.forward == serial.forward);
       CHECK(loses_to_collectives(serial, overlapped, training));
       CHECK(overlapped.wire_bytes_per_gpu.value() ==

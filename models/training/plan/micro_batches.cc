@@ -73,7 +73,7 @@ class MicroBatches {
                : all_ranks(draft_.training);
   }
 
-  // Returns the number of micro batches whose gradients, or the sums that they complete, travel.
+  // Returns how often a step reduces gradients: after every micro batch, after the last, or never.
   std::int64_t reductions() const {
     const bool sums =
         hooked() || in_sites() || (draft_.step.sums_gradients() && !draft_.exchanges());
@@ -178,8 +178,8 @@ class MicroBatches {
     last = {beside_passes({"wait for buckets", Category::gradient_comm, Wait{}}, 1, reduced)};
   }
 
-  // Prolongs the last operation, a part of the backward pass, which the collectives since operation
-  // `first` overlap.
+  // Adds the time that the last operation, a part of the backward pass, loses to the collectives
+  // since operation `first`, which overlap it.
   void slow_down(std::size_t first, double of_backward, std::int64_t times) {
     const std::size_t end = operations_.so_far().size() - 1;
     for (std::size_t i = first; i < end; ++i)

@@ -6,9 +6,9 @@
 //                copies. With overlap, a chunk's reduction starts when its last backward pass has
 //                completed the first bucket. All except the last bucket are hidden; those of stages
 //                that end early are hidden in the cool-down of others.
-//                Of norms, with sequence parallelism: all_reduce over t; of a tied embedding:
-//                all_reduce between the first and the last stage. Zero-bubble schedules, whose
-//                stages end separately, have neither here (not modelled)
+//                Gradients of norms, with sequence parallelism: all_reduce over t; of a tied
+//                embedding: all_reduce between the first and the last stage. In zero-bubble
+//                schedules, stages end separately; neither all_reduce is modelled there
 //   weights      of ranks that share states may be gathered at the start of the next step, during
 //                the first micro batch, which begins with their first bucket (overlaps_weights)
 //

@@ -21,8 +21,8 @@
 
 namespace lambcast {
 
-// Returns the work on the parameters `held` by one rank. `with_adapters`: their other weights are
-// frozen.
+// Returns the work on the parameters `held` by one rank. `with_adapters`: all weights except
+// those of adapters are frozen.
 std::vector<StepPart> step_start(const Parallelism& how, OptimizerType optimizer,
                                  bool with_adapters, const parallel::RankParameters& held);
 

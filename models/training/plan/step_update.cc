@@ -36,7 +36,7 @@ void overflow_flag(StepDraft& draft) {
   }
 }
 
-// Adds the barrier of all stages.
+// Adds a barrier of all stages and, among several ranks, the all_reduces of norm and overflow.
 void norm_and_overflow(StepDraft& draft) {
   const Parallelism& how = *draft.training.parallelism;
   const ProcessGroup everyone = parallel::group(draft.ranks.grid, AxisSet::all());
@@ -229,7 +229,7 @@ class UpdateWriter {
   int stage_;
   parallel::RankParameters held_;
   std::vector<GroupSize> groups_;
-  double elements_ = 0;  // that the rank updates
+  double elements_ = 0;  // number of elements that the rank updates
 };
 
 }  // namespace

@@ -76,8 +76,8 @@ struct TrainingPlan {
   bool has_flat_groups() const {
     return runs_as_deepspeed() && (is_flat(wrapper()) || has_bf16_optimizer());
   }
-  // The same, if the optimizer also computes with these vectors; some read whole matrices from
-  // them.
+  // Whether the optimizer also computes with these vectors. Some optimizers read whole matrices
+  // from them instead.
   bool flattens() const { return has_flat_groups() && !model_of(optimizer()).matrix_work; }
   // Returns the number of ranks with different samples.
   int data_parallel() const { return parallelism ? parallelism->layout.dp : gpus; }

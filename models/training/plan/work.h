@@ -89,7 +89,7 @@ struct Slowdown {
   Call beside;
   bool first_only =
       false;  // whether the call overlaps only the first segment, which may be the shorter
-  double of_backward = 0;  // without a layout: the part of the backward pass that it overlaps
+  double of_backward = 0;  // without a layout: share of the backward pass that it overlaps
 };
 
 using Work = std::variant<PassWork, StageWork, MemoryWork, KernelWork, ProductWork, HostCopy,

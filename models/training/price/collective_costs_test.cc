@@ -149,10 +149,10 @@ TEST_CASE("collective costs: a group shares uplinks with those on the nodes that
   }
 }
 
-// A pair of stages on leaves of 8 nodes, all of whose nodes send at once over uplinks for a quarter
-// of them. Stages of 8 nodes send to the next leaf: each node has 1/4 of its rate. Stages of 4
-// nodes alternate between the halves of a leaf: the first half sends to the second, within the
-// leaf, and the second half to the next leaf, where each node has 1/2 of its rate.
+// All nodes of a stage send to the next stage at once. Leaves have 8 nodes, and uplinks with the
+// rate of 2 nodes. With stages of 8 nodes, all 8 send to the next leaf: each gets 1/4 of its rate.
+// With stages of 4 nodes, the first half of a leaf sends to the second, within the leaf. The second
+// half sends to the next leaf, and each of its nodes gets 1/2 of its rate.
 TEST_CASE("collective costs: sends between stages share the uplinks of a leaf") {
   const auto seconds = [](const char* oversubscription, int stage_nodes, int first_node) {
     const auto cluster = cluster_of({{"fabric.kind", "fat-tree"},

@@ -22,8 +22,8 @@ namespace {
 // Half-width of memory-bound work without a figure of the machine, in logarithms.
 constexpr double memory_width = held_out::this_device.off;
 
-// Half-widths of a factor of two: updates on the host, of which two runs on one kind of machine are
-// known, and an optimizer's products, which were not timed here.
+// Half-widths in logarithms, for a factor of two. Updates on the host were compared with only two
+// runs, on one kind of machine; an optimizer's products were not timed here.
 constexpr double host_update_width = 0.7, products_width = 0.7;
 
 Price of(Duration time) {

@@ -11,7 +11,7 @@
 namespace lambcast {
 namespace {
 
-// Limits of what a network keeps: calls, and flows of their rounds, some 40 bytes each.
+// Limits of the caches of a network: calls, and flows of their rounds (some 40 bytes each).
 constexpr std::size_t most_laid = 4096, most_kept_flows = std::size_t{1} << 22;
 
 bool fits(const ProcessGroup& group, const Place& place, int nodes, int gpus_per_node) {
@@ -101,7 +101,8 @@ SharedNetwork::Laid SharedNetwork::lay(const Call& call, const CollectiveCost& a
     }
     laid.with_peers = in_step(programs);
   }
-  // Without its peers, most calls need no links: their time follows from the shares of their flows.
+  // The time of a call without peers follows from the shares of its flows. The call is folded,
+  // which needs its links, only if the shares are unlike.
   const FoldedPrograms alike = shares_are_unlike(collective)
                                    ? folded({collective.program})
                                    : FoldedPrograms{topology(), {collective.program}};

@@ -33,7 +33,7 @@ class SharedNetwork {
   static constexpr int most_ranks = 65536;
   static constexpr std::size_t most_flows = 1 << 20;
 
-  // `machines` has `nodes` nodes of the cluster.
+  // `machines` models `nodes` nodes of the cluster.
   SharedNetwork(std::shared_ptr<const Cluster> cluster, Machines machines, int nodes,
                 int gpus_per_node);
 
@@ -52,8 +52,8 @@ class SharedNetwork {
   // peers.
   Laid lay(const Call& call, const CollectiveCost& alone, const std::vector<int>& nodes);
 
-  // Returns the paths of several sets in one list.
   using PathsList = std::vector<std::shared_ptr<const Paths>>;
+  // Returns the paths of several sets in one list.
   std::shared_ptr<const Paths> joined(const PathsList& paths);
 
   // Folds programs that run on this network (sim/engine/fold.h).
@@ -71,7 +71,7 @@ class SharedNetwork {
       laid_;
   std::map<PathsList, std::shared_ptr<const Paths>> joined_;
   KnownFolds folds_;
-  std::size_t kept_flows_ = 0;  // flows with links that the above keep
+  std::size_t kept_flows_ = 0;  // number of flows in laid_ and joined_
 };
 
 // Returns the program of a collective that lasts `time` without contention, and keeps the busiest

@@ -58,8 +58,8 @@ class KnownRuns {
   KnownRun& of(const TrainingPlan& training);
 
  private:
-  // A point of a sweep compares two or three runs. In a grid the same baselines come back with the
-  // next value of another key, for each of the clusters.
+  // A point of a sweep compares two or three runs. In a grid the same baselines recur with the next
+  // value of another key, on each cluster.
   static constexpr std::size_t most = 8, most_clusters = 256;
   struct OfCluster {
     std::vector<KnownRun> runs;

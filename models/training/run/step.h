@@ -25,9 +25,9 @@ struct StepRun {
 StepRun run_step(const TrainingPlan& training, const DistinctStep& step, CollectiveCosts& costs,
                  Intervals intervals = Intervals::found, CostSources* sources = nullptr);
 
-// Returns the step without its interval, or nothing if it lasts longer than `limit_us`. Most steps
-// that do are recognised by their time without contention, which is found much sooner than that on
-// a shared network.
+// Returns the step without its interval, or nothing if it lasts longer than `limit_us`. On a
+// shared network, most longer steps are recognised by their time without contention, which is much
+// cheaper to compute.
 std::optional<StepRun> run_step_within(double limit_us, const TrainingPlan& training,
                                        const DistinctStep& step, CollectiveCosts& costs);
 
