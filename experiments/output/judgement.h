@@ -20,7 +20,8 @@ struct Judgement {
   std::string why_not_judged = {};      // reason for Verdict::not_judged
   // the measurement that would narrow the speed-up's interval most; may be empty
   std::string measure_first = {};
-  // the source of error that moves the time of the run most, and its interval as factors of it
+  // the source of error that moves the time of the run most, and the factors on this time at both
+  // ends of its interval
   std::optional<ErrorShare> weakest = {};
   std::optional<Speedup> fused = {};  // the speed-up with the fused kernels, if computed
 };

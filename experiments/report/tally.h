@@ -102,7 +102,7 @@ class Tally {
   void add_rates();
 
   Counts counts_;
-  bool any_usual_ = false;  // a row is compared that does not freeze early
+  bool any_usual_ = false;  // whether a compared row has a usual share of warm-up
   std::unordered_map<std::string, std::size_t> reason_of_masked_;  // indices among the reasons
   std::unordered_map<Name, std::size_t> reason_of_status_;
   RowsByName findings_, cost_sources_;

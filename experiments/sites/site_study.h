@@ -35,7 +35,7 @@ struct StudyFigure {
   bool possible = true;
   bool has_rate = true;               // without one there is no forecast
   std::optional<Bandwidth> needed{};  // up and down at each site
-  // Errors of an exact model whose need lies anywhere within the step of the grid.
+  // Errors of an exact model if the needed bandwidth may be anywhere in the step of the grid.
   std::vector<double> grid_errors{};
   double error() const;  // relative error
   double error_beyond_grid() const;

@@ -48,7 +48,7 @@ constexpr Program programs[] = {{"compute_environment", "Hugging Face Accelerate
                                 {"model_class", "LLaMA-Factory", refuse_first_version},
                                 {"base_model", "axolotl", read_axolotl}};
 
-// Returns whether "key:" begins a line of the text, or stands behind one of `before`.
+// Returns whether the text has "key:" at its beginning or after one of the characters in `before`.
 bool has_key(std::string_view text, std::string_view key, std::string_view before = "\n") {
   for (std::size_t at = text.find(key); at != text.npos; at = text.find(key, at + 1))
     if ((at == 0 || before.find(text[at - 1]) != before.npos) &&
@@ -74,7 +74,7 @@ const Program* program_of(std::string_view text) {
   if (has_neox_key(text)) return &neox;
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == text.npos) return nullptr;
-  // In JSON the keys are quoted, in a YAML map in braces they are not.
+  // A YAML map in braces has unquoted keys. The quoted keys of JSON are not found.
   const bool braces = text[begin] == '{';
   const auto found = std::ranges::find_if(programs, [&](const Program& program) {
     return has_key(text, program.key, braces ? "{ ,\n" : "\n");

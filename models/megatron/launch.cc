@@ -54,7 +54,8 @@ Variables slurm_variables(std::string_view text) {
   return values;
 }
 
-// Returns the index of the program: a Python file, or a module behind -m that is no launcher.
+// Returns the index of the program: a Python file, or a module after -m whose name contains
+// "pretrain". Returns the number of words if there is no program.
 std::size_t program_of(const std::vector<ShellWord>& words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& text = words[i].text;

@@ -55,8 +55,8 @@ class ShellCursor {
 // Returns whether a text can be compared with a pattern: both are short, without bracketed parts.
 bool is_comparable(std::string_view text, std::string_view pattern);
 
-// Returns whether the source of a pattern can be compared: without bracketed parts, and without
-// quotes next to '*' or '?'.
+// Returns whether the source of a pattern can be compared: it has no '[' or backslash, and not both
+// quotes and the wildcards '*' or '?'.
 bool is_plain_pattern(std::string_view source);
 
 // Returns whether `text` matches a shell pattern of characters, '*' and '?'.

@@ -44,8 +44,8 @@ void add_embeddings(const Table& model, ModelShape& shape) {
   if (norm) scope.norm("distances.LayerNorm", shape.hidden);
 }
 
-// Adds the products of queries and keys with the vectors of distances, and the copy of these
-// vectors for each sample. Scores are kept as without them.
+// Adds the products of queries and keys with the vectors of distances, and the activation memory of
+// a copy of these vectors for each sample. The memory of the scores does not change.
 void add_distances(const ModelShape& shape, Cost& block) {
   const double values = static_cast<double>(shape.distances * shape.hidden);
   block.forward_flops.per_token += 2 * 2 * values;

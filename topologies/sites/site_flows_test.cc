@@ -13,7 +13,8 @@
 namespace lambcast {
 namespace {
 
-// One link up and one down at each site, and one each way for each pair with a rate of its own.
+// The links between sites: one up and one down at each site, and one each way for each pair with a
+// rate of its own.
 struct WideArea {
   explicit WideArea(const SiteGroup& group) {
     for (std::size_t i = 0; i < 2 * group.sites.size() + 1; ++i)

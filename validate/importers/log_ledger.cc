@@ -122,7 +122,7 @@ int line_of(std::string_view text, const std::string& key) {
   return 1 + static_cast<int>(std::ranges::count(text.substr(0, at), '\n'));
 }
 
-// Adds the keys of an object and of all below it.
+// Adds the keys of an object and of all objects in it.
 void add_json(const nlohmann::json& value, std::string_view text, Ledger& ledger) {
   if (value.is_object())
     for (const auto& [key, inner] : value.items()) {

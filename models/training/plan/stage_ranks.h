@@ -14,7 +14,7 @@ struct StageRanks {
   parallel::RankGrid grid;
   parallel::Pipeline pipeline;
   std::vector<parallel::RankParameters> chunks;  // by position
-  std::vector<Owners> owners;                    // of parameters outside experts, then of experts
+  std::vector<Owners> owners;  // owners of parameters outside experts, then of experts
 
   const parallel::RankParameters& of(int stage, int chunk) const {
     return chunks[static_cast<std::size_t>(pipeline.position(stage, chunk))];

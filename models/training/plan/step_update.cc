@@ -71,7 +71,7 @@ void exchange_momenta(StepDraft& draft, int stage) {
       draft.operations.then(stage, std::move(part));
     return;
   }
-  std::vector<std::pair<std::int64_t, std::int64_t>> calls;  // padded elements, how often
+  std::vector<std::pair<std::int64_t, std::int64_t>> calls;  // padded elements and number of calls
   std::map<std::int64_t, std::int64_t, std::greater<>> equal;
   for (const std::int64_t padded : compressed_buffers(draft.training)) {
     ++equal[padded];
