@@ -140,7 +140,7 @@ void warn_of_unknown_keys(const std::string& file, std::string_view text) {
 // Prints the effect of each key of the logs.
 int explain_logs(const CalibrateOptions& options) {
   if (options.files.empty() && options.logs.empty())
-    fail_input({"", 0, "--explain"}, "'inputs' tells the keys of logs, and none is given",
+    fail_input({"", 0, "--explain"}, "'inputs' lists the keys of logs, and none is given",
                "FILE or --log FILE");
   for (const std::string& file : options.files)
     print_text(ledger_table({file, validate::log_ledger(read_file(file))}));

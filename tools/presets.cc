@@ -45,11 +45,11 @@ std::string preset_list() {
                        static_cast<double>(parameters(model)) * 1e-6, tensor_count(model));
   }
   out += fmt::format("\n{:<25} {:>13} {:>7} {:>11} {:>9} {:<9}\n", "clusters", "GPUs a node",
-                     "network", "NICs a node", "effective", "which is");
+                     "network", "NICs a node", "effective", "evidence");
   for (const std::string& name : cluster_names()) {
     const Cluster cluster = load_cluster(name, {});
     const auto Gbit_per_s = [](Bandwidth nic) { return 8e-9 * nic.value(); };
-    out += fmt::format("  {:<25} {:>2} x {:<8} {:<5} {:>3} x {:<6.4g} {:>9.4g} {}\n", name,
+    out += fmt::format("  {:<25} {:>2} x {:<8} {:<5} {:>3} x {:<6.4g} {:>9.5g} {}\n", name,
                        cluster.gpus_per_node, cluster.device,
                        cluster.network == NetworkKind::rdma ? "RDMA" : "TCP", cluster.nics,
                        Gbit_per_s(cluster.nic_nominal.value),
@@ -57,9 +57,10 @@ std::string preset_list() {
                        name_of(cluster.nic_bandwidth.provenance.kind));
   }
   out +=
-      "NICs: their nominal Gbit/s. effective: Gbit/s that a node sends. RDMA: InfiniBand or RoCE\n";
+      "NICs: their nominal Gbit/s. effective: Gbit/s that a node can send. RDMA: InfiniBand or "
+      "RoCE\n";
   out += price_list();
-  out += fmt::format("\n{:<26} {:>10} {:>12} {}\n", "devices", "memory", "copies at", "which is");
+  out += fmt::format("\n{:<26} {:>10} {:>12} {}\n", "devices", "memory", "copies at", "evidence");
   for (const std::string& name : device_names()) {
     const Device device = load_device(name);
     out += fmt::format("  {:<24} {:>10} {:>12} {}\n", name, bytes_cell(device.memory_capacity),
@@ -67,7 +68,7 @@ std::string preset_list() {
                        name_of(device.copy_bandwidth.provenance.kind));
   }
   out += fmt::format("\n{:<26} {:>6} {:>8} {:>14} {:>10} {}\n", "sites (lambcast sites)", "sites",
-                     "GPUs", "slowest up", "rtt", "which is");
+                     "GPUs", "slowest up", "rtt", "evidence");
   for (const std::string& name : site_group_names()) out += sites_line(load_sites(name));
   return out;
 }

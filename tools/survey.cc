@@ -184,7 +184,7 @@ WhatIf question_of(const SurveyFlags& flags) {
     fail_input({"", 0, "--"}, error.what(), "flags of lambcast advise");
   }
   if (what_if.contains("cluster"))
-    fail_input({"", 0, "--cluster"}, "stands behind --, and the survey measures the cluster",
+    fail_input({"", 0, "--cluster"}, "must stand before --, since the survey measures this cluster",
                "--cluster before --");
   return what_if;
 }
@@ -272,9 +272,11 @@ class Survey {
     side_by_side_ = exchanges_side_by_side(all);
     tables_ = forecast_tables(all);
     if (tables_.empty())
-      throw Error(Exit::failure,
-                  fmt::format("no table to fit was finished within {:g} s; try: a larger --budget",
-                              flags_.budget_s));
+      throw Error(
+          Exit::failure,
+          fmt::format(
+              "no table was finished within {:g} s, so nothing is fitted; try: a larger --budget",
+              flags_.budget_s));
     const std::vector<validate::Measurement> fitted = hold_out_sizes(tables_).fitted;
     const validate::FitSummary summary = validate::calibrate(base_, base_name_, fitted, backend_);
     const std::string after = file("cluster.toml");

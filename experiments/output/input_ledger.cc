@@ -34,7 +34,7 @@ std::string explain_inputs(const WhatIf& asked, Catalog& catalog) {
     out += (out.empty() ? "" : "\n") + ledger_table(ledger);
   if (out.empty())
     fail_input(
-        {"", 0, "--explain"}, "'inputs' tells the keys of files, and none is given",
+        {"", 0, "--explain"}, "'inputs' lists the keys of input files, and none is given",
         "a file for --megatron-args, --torchtitan, --config, --topology, --model, --cluster or "
         "--device; logs: lambcast calibrate --explain inputs");
   return out;

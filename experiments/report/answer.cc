@@ -199,7 +199,7 @@ std::string gains_text(const std::vector<Point>& points, const Summary& v) {
   }
   if (clusters > most_clusters)
     gains += fmt::format(", and on {} more clusters", clusters - most_clusters);
-  std::string out = gains.empty() ? fmt::format("{}{} is judged in rows that were thinned",
+  std::string out = gains.empty() ? fmt::format("{}{} has no row with a usual warm-up on this page",
                                                 model_prefix(points), display_name(first.optimizer))
                                   : fmt::format("{}{} is {}", model_prefix(points),
                                                 display_name(first.optimizer), gains);

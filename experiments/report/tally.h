@@ -120,7 +120,8 @@ Speedup speedup_of(const Point& point);
 // Returns the share of the steps of a row that compress, from 0 to 1.
 double compressed_share(const Point& point);
 
-// Returns whether the row ran with a usual share of warm-up.
+// Returns whether the row ran, on a backend that works, uncompressed or with a usual share of
+// warm-up.
 bool is_sound(const Point& point);
 
 }  // namespace lambcast::report

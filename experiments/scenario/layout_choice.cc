@@ -185,7 +185,7 @@ AttentionKernel choose_attention(const Words& words, const ModelShape& model,
   const auto asked = words.chosen<AttentionKernel>("attention");
   if (!asked) return usual_attention(model, device);
   if (model.distances > 0 && *asked != AttentionKernel::unfused)
-    fail_input(flag("attention"), fmt::format("{} has no terms of distances", name_of(*asked)),
+    fail_input(flag("attention"), fmt::format("{} has no relative positions", name_of(*asked)),
                "unfused");
   const GpuRates& rates = *device.rates;
   if (runs_on(*asked, rates)) return *asked;

@@ -103,7 +103,8 @@ TEST_CASE("run files: the treatment of each key of the inputs is listed") {
   CHECK_THAT(text, Contains("13 keys applied, 1 costless, 1 named"));
   CHECK_THAT(text, Contains("--seed") && Contains("costless  initial values"));
   CHECK_THAT(text, Contains("steps_per_print") && Contains("--cp-comm-type"));
-  CHECK_THROWS_WITH(explain_inputs({}, catalog), Contains("'inputs' tells the keys of files"));
+  CHECK_THROWS_WITH(explain_inputs({}, catalog),
+                    Contains("'inputs' lists the keys of input files"));
 }
 
 // Megatron-DeepSpeed passes its own Adam to DeepSpeed if the JSON names none.

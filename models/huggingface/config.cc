@@ -149,8 +149,8 @@ constexpr LeftOut left_out_keys[] = {
     {"attention_chunk_size", "attention within chunks: all tokens are assumed to be attended to"},
     {"no_rope_layers", "layers whose heads are not turned by positions: all are assumed to be"},
     {"position_embedding_type", "products with relative positions"},
-    {"partial_rotary_factor", "heads of which positions turn a part: all is assumed to be turned"},
-    {"rotary_pct", "heads of which positions turn a part: all is assumed to be turned"}};
+    {"partial_rotary_factor", "partial rotary embedding; assumed: whole heads are rotated"},
+    {"rotary_pct", "partial rotary embedding; assumed: whole heads are rotated"}};
 
 bool has_no_part(const hjson::Value& value) {
   return value.kind == hjson::Kind::null ||

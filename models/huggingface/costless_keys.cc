@@ -12,7 +12,7 @@ constexpr CostlessKeys costless_keys[] = {
      "name name_or_path problem_type tokenizer_class transformers_version unsloth_version "
      "unsloth_fixed "
      "label2id vocab_file _commit_hash _from_model_config model_version "},
-    {"a token that stands for something",
+    {"a special token",
      " bos_token_id boi_token_index cls_token_id decoder_start_token_id eoi_token_index "
      "eos_token_id padding_idx forced_bos_token_id forced_eos_token_id image_end_token_id "
      "image_start_token_id "

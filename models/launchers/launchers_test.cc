@@ -209,7 +209,8 @@ TEST_CASE("launchers: LLaMA-Factory's file gives LoRA on quantized weights") {
              Contains("oft is not modelled (allowed: lora, full"));
   for (const char* untrained : {"infer_backend: vllm\n", "export_dir: x\n"})
     CHECK_THAT(refusal(untrained), Contains("trains nothing"));
-  CHECK_THAT(refusal("model: x\nmodel_class: llm\n"), Contains("a.yaml:2: model_class: belongs to"));
+  CHECK_THAT(refusal("model: x\nmodel_class: llm\n"),
+             Contains("a.yaml:2: model_class: belongs to"));
   CHECK_THAT(refusal("finetuning_type: full\noptim: shampoo\n"),
              Contains("shampoo is not modelled"));
 }

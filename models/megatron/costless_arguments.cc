@@ -17,7 +17,7 @@ constexpr CostlessGroup groups[] = {
      "hostfile lazy-mpu-init local-addr local-rank log-dir master-addr master-port "
      "max-restarts node-rank rdzv-backend rdzv-endpoint rdzv-id role standalone tee "
      "use-gloo-process-groups"},
-    {"names samples, of which each step reads as many",
+    {"selects samples, not their number in a step",
      "aml-data-download-path block-data-path classes-fraction data-args-path data-cache-path "
      "data-impl data-parallel-random-init data-path data-per-class-fraction "
      "dataloader-defer-npy-index-mmap dataloader-fast-cache-load "

@@ -74,7 +74,8 @@ void check_pipeline(Findings& out, const ParallelLayout& layout, const ModelShap
   if (layout.pp == 1 && layout.virtual_stages > 1)
     out.refuse("layout-schedule", "interleave", "needs a pipeline: pp is 1");
   if (layout.pp > 1 && shape.shared_block)
-    out.refuse("layout-layers", "pp", "all blocks share their weights, which one stage has");
+    out.refuse("layout-layers", "pp",
+               "all blocks share their weights (ALBERT), so stages cannot divide them");
   const auto layers = static_cast<int>(shape.layers);
   if (const std::string why_not = refusal(use.split, layers, pipeline.positions());
       !why_not.empty() && pipeline.positions() > 1)

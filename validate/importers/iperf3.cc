@@ -28,7 +28,7 @@ void check_path(const json& start, const json& test, const std::string& file) {
                "limits the rate (-b), so that the NIC's is not seen; measure without -b");
   if (above_zero(test, "fqrate") || above_zero(start, "fqrate"))
     fail_input({file, 0, "start.test_start.fqrate"},
-               "limits the rate (--fq-rate), so that the NIC's is not seen; measure without it");
+               "--fq-rate limits the rate below that of the NIC; try: measure without it");
   if (above_zero(test, "bidir"))
     fail_input({file, 0, "start.test_start.bidir"},
                "runs both directions at once; measure without --bidir");

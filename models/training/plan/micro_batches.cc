@@ -108,10 +108,12 @@ class MicroBatches {
     const std::int64_t most =
         max_unrolled_tasks / std::max<std::int64_t>(1, draft_.training.model->layers);
     if (count > most)
-      fail_input({"", 0, "--symmetry"},
-                 fmt::format("off: {} micro batches of {} blocks are too many one by one", count,
-                             draft_.training.model->layers),
-                 fmt::format("up to {} accumulation steps, or auto", most));
+      fail_input(
+          {"", 0, "--symmetry"},
+          fmt::format(
+              "off: {} micro batches of {} blocks are too many operations to simulate one by one",
+              count, draft_.training.model->layers),
+          fmt::format("up to {} accumulation steps, or auto", most));
     for (std::int64_t i = 0; i < count; ++i) micro_batches(1);
   }
 
