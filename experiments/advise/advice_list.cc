@@ -141,7 +141,10 @@ std::string answer_of(const AdviceList& list) {
   if (first->advice->fused)
     out += fmt::format("With the fused kernels that ship here: {}.\n", stretches_of(list, true));
   const bool all_unusual = points_with(list, WarmUp::usual) == 0;
-  if (all_unusual)
+  const Answer& answer = first->advice->answer;
+  if (answer.verdict() == Verdict::not_judged)
+    out += fmt::format("At {}: {}.\n", fmt::join(first->varied, ", "), answer.why_not_judged);
+  else if (all_unusual)
     out +=
         fmt::format("No point warms up for {:.0f} to {:.0f} % of its steps, so all are judged.\n",
                     100 * shortest_warmup_share, 100 * longest_warmup_share);

@@ -88,6 +88,17 @@ TEST_CASE("advice: the gain of turning ZeRO off is not counted as compression's"
   CHECK_THAT(advice_list_text(list), Contains("USD"));
 }
 
+TEST_CASE("advice: a list whose points never compress says why they are not judged") {
+  Catalog catalog;
+  WhatIf asked = run_on("dgx-a100-80g", "32");
+  asked.insert_or_assign("optimizer", "onebit_adam");
+  asked.insert_or_assign("steps", "1000");
+  asked.insert_or_assign("freeze_step", "1000");
+  const std::string text = advice_list_text(advise_all(asked, {{"seq_len", {"128"}}}, catalog));
+  CHECK_THAT(text, Contains("not judged at 128") && Contains("--freeze-step 20%") &&
+                       !Contains("so all are judged"));
+}
+
 TEST_CASE("advice: exchanges that ZeRO stage 3 refuses share one line by reason") {
   Catalog catalog;
   WhatIf asked = run_on("dgx-a100-80g", "32");
