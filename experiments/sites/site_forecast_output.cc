@@ -86,9 +86,16 @@ std::string advice_of(const SiteForecast& forecast) {
   if (!forecast.for_95_percent)
     return out +
            fmt::format(" At {} steps latency alone takes more than 5 %.", forecast.exchange.every);
-  return out + fmt::format(" With {} steps each site needs {} each way for that; up is {}.",
+  const std::vector<SitePair>& pairs = forecast.group.pairs;
+  const auto slowest =
+      std::ranges::min_element(pairs, {}, [](const SitePair& pair) { return pair.rate.value; });
+  const std::string between =
+      pairs.empty() || forecast.group.via == Via::store
+          ? ""
+          : fmt::format(", the slowest pair of sites has {}", to_text_bits(slowest->rate.value));
+  return out + fmt::format(" With {} steps each site needs {} each way for that; up is {}{}.",
                            forecast.exchange.every, to_text_bits(*forecast.for_95_percent),
-                           to_text_bits(Bandwidth(stated)));
+                           to_text_bits(Bandwidth(stated)), between);
 }
 
 // Returns whether one line can describe both sites.

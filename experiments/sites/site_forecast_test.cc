@@ -103,7 +103,8 @@ TEST_CASE("site forecast: the transfer waits for a slower pair of sites, which i
       "[[wan.pair]]\nsites = [\"a-1\", \"a-2\"]\nrate = \"100 Mbit/s\"\nrtt = \"70 ms\"\n";
   const SiteForecast two = forecast_text(description("", site("a", "count = 2\n") + pair));
   CHECK(two.round.transfer.s() == Approx(two.weights * 16 / 1e8 + 0.07).epsilon(1e-6));
-  CHECK_THAT(site_forecast_table(two), Contains("a-1 and a-2") && Contains("100 Mbit/s"));
+  CHECK_THAT(site_forecast_table(two), Contains("a-1 and a-2") && Contains("100 Mbit/s") &&
+                                           Contains("the slowest pair of sites has 100 Mbit/s"));
 }
 
 TEST_CASE("site forecast: decoupled sites keep their own pace") {
