@@ -123,11 +123,12 @@ bool is_deepspeed(const TrainingPlan& training) {
   return !training.parallelism || training.parallelism->framework.name == FrameworkName::deepspeed;
 }
 
-// Returns whether the freeze step sets the length of the run, which it does if the run has no given
-// length (run_length.h).
-bool sets_length(const Words& words) {
+// Returns whether the freeze step sets the length of the run. It does if the run has no given
+// length and would be shorter without it (run_length.h).
+bool sets_length(const Words& words, const TrainingPlan& training) {
   const std::string* const freeze = words.find("freeze_step");
   return freeze != nullptr && !freeze->ends_with('%') &&
+         training.steps > default_steps(training.optimizer(), std::nullopt) &&
          std::ranges::none_of(length_keys,
                               [&](std::string_view key) { return words.find(key) != nullptr; });
 }
@@ -148,7 +149,7 @@ constexpr Unread of_run[] = {
      "only the mpi backend uses it, which carries the messages of 1-bit optimizers"},
     {"freeze_step",
      [](const Words& words, const TrainingPlan& training) {
-       return !is_onebit(training.optimizer()) && !sets_length(words);
+       return !is_onebit(training.optimizer()) && !sets_length(words, training);
      },
      "it says when 1-bit optimizers begin to compress"},
     {"var_update_scaler",

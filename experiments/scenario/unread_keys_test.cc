@@ -177,6 +177,8 @@ TEST_CASE("unread keys: a freeze_step that sets the length of a baseline run is 
   CHECK(resolved(with(frozen, plain())).training.steps == 5993);
   CHECK(unread(frozen).empty());
   CHECK(unread({{"freeze_step", "20%"}}) == Keys{"--freeze-step"});
+  // No run is assumed to be shorter than 1000 steps, so a small freeze step does not change it.
+  CHECK(unread({{"freeze_step", "100"}}) == Keys{"--freeze-step"});
 }
 
 }  // namespace
