@@ -1,10 +1,12 @@
 // lambcast-measure --backend mpi|nccl [flags]: the program that `lambcast measure` runs. It is
 // separate, since it links MPI and NCCL, which would slow the start of every other command.
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <exception>
 #include <iostream>
 #include <optional>
+#include <thread>
 
 #include "sim/base/complaint.h"
 #include "sim/base/error.h"
@@ -46,9 +48,12 @@ int main(int argc, char** argv) {
     return mpi ? measure_mpi(options, std::cout) : measure_nccl(options, std::cout);
   } catch (const std::exception& error) {
     const lambcast::Complaint complaint = lambcast::complaint_of(error);
-    // A wrong flag is wrong for every process of a launch, so only the first one reports it.
+    // A wrong flag is wrong for every process of a launch, so only the first one reports it. mpirun
+    // ends all processes once one has failed, so the others leave the first one time for that.
     if (first || complaint.code != lambcast::Exit::usage)
       std::fprintf(stderr, "lambcast: %s\n", complaint.text.c_str());
+    else
+      std::this_thread::sleep_for(std::chrono::seconds(1));
     return static_cast<int>(complaint.code);
   }
 }
