@@ -39,7 +39,8 @@ class MicroBatches {
       weights_beside(passes);
     else
       passes();
-    if (draft_.exchanges() && !draft_.exchanges_beside() && !hooked() && !exchanges_each())
+    if (draft_.exchanges() && !draft_.exchanges_beside() && !draft_.exchanges_in_hooks() &&
+        !exchanges_each())
       exchange(1);
   }
 
@@ -58,12 +59,6 @@ class MicroBatches {
   // --- where gradients go ---
 
   bool exchanges_each() const { return draft_.exchanges() && reduction_.each_micro_batch; }
-  // Whether buckets are exchanged in hooks of the backward pass.
-  bool hooked() const {
-    return draft_.hooks_momenta() || (draft_.exchanges() && !draft_.exchanges_beside() &&
-                                      draft_.training.exchange.is_overlapped());
-  }
-
   // Sites of local steps sum gradients internally, in every step.
   bool in_sites() const { return site_ranks(draft_.training.exchange) > 1; }
   ProcessGroup gradient_ranks() const {
@@ -75,8 +70,8 @@ class MicroBatches {
 
   // Returns how often a step reduces gradients: after every micro batch, after the last, or never.
   std::int64_t reductions() const {
-    const bool sums =
-        hooked() || in_sites() || (draft_.step.sums_gradients() && !draft_.exchanges());
+    const bool sums = draft_.exchanges_in_hooks() || in_sites() ||
+                      (draft_.step.sums_gradients() && !draft_.exchanges());
     if (gradient_ranks().ranks == 1 || !sums) return 0;
     return reduction_.each_micro_batch ? gas() : 1;
   }
@@ -161,7 +156,7 @@ class MicroBatches {
       done = until;
       fill_bucket(elements, times);
       sent = operations_.so_far().size();
-      if (hooked())
+      if (draft_.exchanges_in_hooks())
         reduced.push_back(exchange_beside(elements / total, times, last));
       else
         reduced.push_back(beside_passes(

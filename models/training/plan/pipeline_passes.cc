@@ -31,8 +31,8 @@ class StagePassesWriter {
   void write() {
     const int chunks = ranks_.pipeline.chunks;
     const bool exchanges = draft_.exchanges() || draft_.hooks_momenta();
-    const bool beside = exchanges && travels_beside(draft_.training.exchange);
-    const bool by_bucket = exchanges && draft_.training.exchange.is_overlapped() && !beside;
+    const bool beside = draft_.exchanges_beside();
+    const bool by_bucket = draft_.exchanges_in_hooks();
     const bool overlaps =
         by_bucket || (how_.framework.overlaps_gradients && !waits_for_sums(draft_.training));
     const bool sums = draft_.step.sums_gradients() && ranks_.replicas().ranks > 1 && !exchanges;

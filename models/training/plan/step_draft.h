@@ -61,6 +61,11 @@ struct StepDraft {
   bool hooks_momenta() const { return exchanges_momenta_in_hooks(training, step.kind); }
   // Whether weights are exchanged during the passes, which do not change them.
   bool exchanges_beside() const { return exchanges() && travels_beside(training.exchange); }
+  // Whether buckets are exchanged in hooks of the backward pass.
+  bool exchanges_in_hooks() const {
+    return hooks_momenta() ||
+           (exchanges() && !exchanges_beside() && training.exchange.is_overlapped());
+  }
 
   // Returns compressed_allreduce of momenta with `elements` in all, or of one buffer whose shares
   // have `padded` elements.

@@ -123,8 +123,8 @@ class UpdateWriter {
            host_update(elements_, how_->sharding == Sharding::weights, draft_.training.batch.gas,
                        std::min(how_->layout.gpus_per_node, draft_.training.gpus)))
         then(std::move(part));
-    } else {
-      if (draft_.step.kind != StepKind::dry_run) update();
+    } else if (draft_.step.kind != StepKind::dry_run) {
+      update();
     }
   }
 
@@ -161,8 +161,8 @@ class UpdateWriter {
     extras();
   }
 
-  // Adds the passes of the wrapper around the optimizer. In frameworks other than DeepSpeed, a
-  // pipeline's update in bf16 has the passes of ZeRO's wrapper (assumed).
+  // Adds the passes of the wrapper around the optimizer. Without BF16_Optimizer, a pipeline's
+  // update in bf16 has the passes of ZeRO's wrapper (assumed).
   void wrap() {
     const auto& training = draft_.training;
     const bool pipeline = ranks_.pipeline.stages > 1;
