@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/output/cell.h"
-#include "models/training/memory/layout_memory.h"
+#include "models/training/memory/memory.h"
 #include "sim/base/json.h"
 #include "sim/base/sort_stably.h"
 
@@ -42,12 +42,6 @@ std::string parts_text(const MemoryForecast& memory) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-// Returns the memory of each stage; without a pipeline there is one.
-std::vector<MemoryForecast> by_stage(const TrainingPlan& training, const MemoryForecast& memory) {
-  if (!training.parallelism) return {memory};
-  return forecast_stage_memory(training);
-}
-
 Json held(const MemoryForecast& memory) {
   Json json{{"peak_bytes_per_gpu", memory.peak.value()}, {"parts", Json::object()}};
   for (const auto& [part, bytes] : memory.parts) json["parts"][part] = bytes.value();
@@ -60,7 +54,7 @@ std::string memory_text(const TrainingPlan& training, const MemoryForecast& memo
   std::string out = fmt::format("{}\n  {}\n{}", total_text(training, memory), parts_text(memory),
                                 host_text(training, memory));
   std::vector<std::string> peaks;
-  for (const MemoryForecast& stage : by_stage(training, memory))
+  for (const MemoryForecast& stage : forecast_stage_memory(training))
     peaks.push_back(bytes_cell(stage.peak));
   if (peaks.size() > 1)
     out += fmt::format("  by stage of the pipeline: {}\n", fmt::join(peaks, ", "));
@@ -83,7 +77,7 @@ Json memory_json(const TrainingPlan& training, const MemoryForecast& memory) {
             {"fits", memory.fits},
             {"parts", held(memory).at("parts")},
             {"stages", Json::array()}};
-  for (const MemoryForecast& stage : by_stage(training, memory))
+  for (const MemoryForecast& stage : forecast_stage_memory(training))
     json["stages"].push_back(held(stage));
   return json;
 }

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "experiments/scenario/scenario_case.h"
-#include "models/training/memory/layout_memory.h"
+#include "models/training/memory/memory.h"
 #include "models/training/plan/step_plan.h"
 
 namespace lambcast {
@@ -37,11 +37,11 @@ double update_bytes_of(const TrainingPlan& training) {
 }
 
 double optimizer_memory_of(const TrainingPlan& training) {
-  const MemoryForecast memory = forecast_layout_memory(training);
-  const auto part =
-      std::ranges::find(memory.parts, "optimizer", [](const auto& each) { return each.first; });
-  REQUIRE(part != memory.parts.end());
-  return part->second.value();
+  double bytes = 0;
+  for (const auto& [part, of_part] : forecast_memory(training).parts)
+    if (part == "master_weights" || part == "momentum" || part == "variance")
+      bytes += of_part.value();
+  return bytes;
 }
 
 // All weights except the two vocabularies of 32,000 x 4,096 are gathered in half the bytes.

@@ -44,6 +44,20 @@ void add(PerSample& sum, const PerSample& part, double times) {
   sum.per_token_pair += times * part.per_token_pair;
 }
 
+// Returns the bytes in the run's format instead of 16 bits. Dropout masks have the same size in
+// all.
+PerSample widened(PerSample bytes, const ActivationSetting& setting, const PerSample& masks = {}) {
+  const double more = setting.element_bytes / 2 - 1;
+  PerSample wide = bytes;
+  add(wide, bytes, more);
+  add(wide, masks, -more);
+  return wide;
+}
+
+Kept widened(const Kept& kept, const ActivationSetting& setting, const PerSample& masks = {}) {
+  return {widened(kept.all, setting, masks), widened(kept.whole, setting, masks)};
+}
+
 // Returns the bytes that a block with this cost keeps, without scores.
 Kept kept_bytes(const Cost& cost, const ActivationSetting& setting) {
   Kept kept{cost.activation_bytes, cost.whole_activation_bytes};
@@ -53,7 +67,7 @@ Kept kept_bytes(const Cost& cost, const ActivationSetting& setting) {
   add(kept.all, cost.attention_bytes, attention - 1);
   if (product < 1) add(kept.all, cost.context_bytes, product);
   if (setting.fused_gates) add(kept.all, cost.gate_bytes, setting.fp8_gates ? -2 : -1);
-  return kept;
+  return widened(kept, setting, cost.mask_bytes);
 }
 
 // Returns the tokens of a sample in a block.
@@ -89,11 +103,14 @@ struct Layer {
     return bytes(kept_bytes(block, setting), routed ? kept_bytes(*routed, setting) : Kept{}) +
            one_hot();
   }
+  PerSample scores() const { return widened(block.score_bytes, setting, block.score_mask_bytes); }
   double awaiting_weight() const {
-    return bytes(operands(block), routed ? operands(*routed) : Kept{});
+    return bytes(widened(operands(block), setting),
+                 routed ? widened(operands(*routed), setting) : Kept{});
   }
   double alternate() const {
-    return bytes(alternates(block, input().all), routed ? alternates(*routed, {}) : Kept{});
+    return bytes(widened(alternates(block, input_16_bit()), setting),
+                 routed ? widened(alternates(*routed, {}), setting) : Kept{});
   }
 
   // Returns the bytes that router and experts keep in addition to their input.
@@ -113,11 +130,12 @@ struct Layer {
   }
 
   Kept input() const {
-    const PerSample bytes{0, 2.0 * static_cast<double>(shape.hidden), 0};
-    return {bytes, bytes};
+    const PerSample bytes = input_16_bit();
+    return widened({bytes, bytes}, setting);
   }
 
  private:
+  PerSample input_16_bit() const { return {0, 2.0 * static_cast<double>(shape.hidden), 0}; }
   static Kept operands(const Cost& cost) {
     return {cost.matrix_operand_bytes, cost.whole_matrix_operand_bytes};
   }
@@ -141,7 +159,7 @@ struct Layer {
 
   double one_hot() const {
     if (routed == nullptr || !setting.experts.one_hot) return 0;
-    const double each = std::max(2.0, setting.product_bytes);
+    const double each = setting.element_bytes;
     return places() * each * (2 * tokens() + static_cast<double>(shape.hidden));
   }
 };
@@ -169,9 +187,13 @@ ChunkActivations chunk_activations(const ModelShape& shape, const ChunkContent& 
 
 Bytes head_activations(const ModelShape& shape, const ActivationSetting& setting) {
   const PerSample& masks = shape.embedding_activation_bytes;
-  return Bytes(
+  const double head =
       on_rank({shape.outside.activation_bytes, shape.outside.whole_activation_bytes}, setting) -
-      on_rank({masks, masks}, setting));
+      on_rank({masks, masks}, setting);
+  // The softmax of the logits is kept in fp32 in every format.
+  const PerSample logits{0, 4 * shape.head_share * static_cast<double>(shape.vocab), 0};
+  const double same = std::min(head, on_rank({logits, {}}, setting));
+  return Bytes(same + setting.element_bytes / 2 * (head - same));
 }
 
 }  // namespace
@@ -190,7 +212,7 @@ LayerActivations layer_activations(const ModelShape& shape, int layer,
   const Layer of(shape, layer, setting);
   const double without_scores = of.without_scores();
   const double all =
-      without_scores + (setting.fused_attention ? 0 : on_rank({of.block.score_bytes, {}}, setting));
+      without_scores + (setting.fused_attention ? 0 : on_rank({of.scores(), {}}, setting));
   LayerActivations activations;
   activations.awaiting_weight = Bytes(of.awaiting_weight());
   double kept = all;

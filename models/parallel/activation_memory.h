@@ -33,6 +33,7 @@
 // and in fp32. `recompute experts` keeps only the input of router and experts, 2 T h, also for
 // shared experts (Megatron-LM --recompute-modules moe); blocks without experts keep everything.
 // Outside the layers: embedding masks s b h, last norm and head input 4 s b h, logits 4 s b V / t.
+// In fp32 all of this is twice as large, except dropout masks and logits.
 //
 // Each chunk counts the largest number of micro batches that the schedule keeps in flight there
 // (peak_held: p - r for 1f1b). Left out: buffers of collectives, workspaces and allocator overhead.
@@ -69,7 +70,8 @@ struct ActivationSetting {
   int cp = 1;
   bool sequence_parallel = false;
   bool fused_attention = false;  // attention runs in one kernel
-  double product_bytes = 2;      // bytes per element that products read
+  double element_bytes = 2;      // bytes per element, 4 in fp32
+  double product_bytes = 2;      // bytes per element that products read, at most 2
   double attention_bytes = 2;    // bytes per element of queries, keys, values and context
   bool fused_gates = false;      // the activated gate is recomputed, unneeded tensors are freed
   bool fp8_gates = false;        // inputs of fused gates are kept in 8 bits

@@ -10,19 +10,23 @@ std::string_view name_of(Sharding sharding) {
 }
 
 StateMemory state_memory(const RankParameters& parameters, const StateBytes& bytes,
-                         Sharding sharding, const Replicas& replicas) {
-  LAMBCAST_CHECK(replicas.dense >= 1 && replicas.experts >= 1, "{} and {} replicas", replicas.dense,
-                 replicas.experts);
+                         Sharding sharding, const Shards& shards) {
+  LAMBCAST_CHECK(shards.dense >= 1 && shards.experts >= 1, "{} and {} shards", shards.dense,
+                 shards.experts);
   const double whole = parameters.total();
-  const double sharded = (parameters.divided + parameters.whole) / replicas.dense +
-                         parameters.experts / replicas.experts;
-  const auto held = [&](Sharding from) { return Bytes(sharding >= from ? sharded : whole); };
+  const double share =
+      (parameters.divided + parameters.whole) / shards.dense + parameters.experts / shards.experts;
+  const auto held = [&](Sharding from) { return Bytes(sharding >= from ? share : whole); };
   const double frozen = (parameters.frozen - parameters.quantized) * bytes.frozen +
                         parameters.quantized * bytes.quantized;
-  const int shards = sharding == Sharding::weights ? replicas.dense : 1;
-  return {held(Sharding::weights) * bytes.weights + Bytes(frozen / shards),
+  const int divided_by = sharding == Sharding::weights ? shards.dense : 1;
+  const Bytes updated = held(Sharding::optimizer) * bytes.updated;
+  return {held(Sharding::weights) * bytes.weights + Bytes(frozen / divided_by),
           held(Sharding::gradients) * bytes.gradients,
-          held(Sharding::optimizer) * bytes.optimizer()};
+          held(Sharding::gradients) * bytes.gradient_sums * bytes.updated,
+          updated * bytes.gradient_copies,
+          updated * bytes.master,
+          updated * bytes.moments};
 }
 
 }  // namespace lambcast::parallel

@@ -22,15 +22,16 @@ namespace lambcast::parallel {
 // Bytes per parameter of each kind of state.
 struct StateBytes {
   double weights = 2;
-  double gradients = 2;  // accumulated over micro batches
-  double master = 4;     // fp32 weights; 0 if the weights are fp32
+  double gradients = 2;        // of a micro batch, or accumulated over micro batches
+  double gradient_sums = 0;    // fp32 sums in addition to a micro batch's 16-bit gradients
+  double gradient_copies = 0;  // the optimizer's fp32 copy of 16-bit gradients
+  double master = 4;           // fp32 weights; 0 if the weights are fp32
   double moments = 8;
-  double optimizer_gradients = 0;  // the optimizer's fp32 copy of 16-bit gradients
-  double frozen = 2;               // weights without gradients
-  double quantized = 2;            // frozen matrices of the blocks, if quantized
-
-  double optimizer() const { return master + moments + optimizer_gradients; }
-  double total() const { return weights + gradients + optimizer(); }
+  double frozen = 2;     // weights without gradients
+  double quantized = 2;  // frozen matrices of the blocks, if quantized
+  // Share of the parameters with gradients that the optimizer updates: BERT's pooler has gradients,
+  // but pre-training does not use its output.
+  double updated = 1;
 };
 
 // Bytes per element of Adam's states, which can be narrower than fp32 (Transformer Engine's
@@ -45,31 +46,31 @@ struct StateTypes {
   bool operator==(const StateTypes&) const = default;
 };
 
-inline constexpr StateBytes fp16_copied_gradients = {2, 2, 4, 8, 4};
-inline constexpr StateBytes bf16_fp32_gradients = {2, 4, 4, 8, 0};
-inline constexpr StateBytes fp16_states = {2, 2, 4, 8, 0};
-inline constexpr StateBytes bf16_summed_gradients = {2, 6, 4, 8, 0};
-inline constexpr StateBytes fp32_states = {4, 4, 0, 8, 0};
+inline constexpr StateBytes fp16_copied_gradients = {.gradient_copies = 4};
+inline constexpr StateBytes bf16_fp32_gradients = {.gradients = 4};
+inline constexpr StateBytes fp16_states = {};
+inline constexpr StateBytes bf16_summed_gradients = {.gradient_sums = 4};
+inline constexpr StateBytes fp32_states = {.weights = 4, .gradients = 4, .master = 0};
 
 // States that the replicas divide, each including the previous ones: ZeRO stages 0 to 3.
 enum class Sharding { none, optimizer, gradients, weights };
 // Returns what is divided: "nothing", "optimizer states", "gradients", "weights".
 std::string_view name_of(Sharding sharding);
 
-// Number of ranks with the same parameters, which sharding divides.
-struct Replicas {
-  int dense = 1;    // dp cp
-  int experts = 1;  // tp dp cp / (etp ep)
+// Number of ranks that share the states of the same parameters.
+struct Shards {
+  int dense = 1;
+  int experts = 1;
 };
 
 struct StateMemory {
-  Bytes weights;
-  Bytes gradients;
-  Bytes optimizer;
-  Bytes total() const { return weights + gradients + optimizer; }
+  Bytes weights, gradients, gradient_sums, gradient_copies, master, moments;
+  Bytes total() const {
+    return weights + gradients + gradient_sums + gradient_copies + master + moments;
+  }
 };
 
 StateMemory state_memory(const RankParameters& parameters, const StateBytes& bytes,
-                         Sharding sharding, const Replicas& replicas);
+                         Sharding sharding, const Shards& shards);
 
 }  // namespace lambcast::parallel

@@ -94,6 +94,8 @@ Cost attention_cost(const Attention& attention) {
   cost.alternate_whole_bytes.per_token = x * 2 * h;
   cost.alternate_bytes.per_token = x * (2 * h + 4 * q) + y * 2 * k;
   cost.score_bytes.per_token_pair = x * y * score_bytes * static_cast<double>(attention.heads);
+  cost.mask_bytes.per_token = x * mask * h;
+  cost.score_mask_bytes.per_token_pair = x * y * mask * static_cast<double>(attention.heads);
   return cost;
 }
 
@@ -111,6 +113,7 @@ Cost feed_forward_cost(const FeedForward& feed_forward) {
   cost.whole_activation_bytes.per_token = visits * (input + mask) * h;
   cost.activation_bytes.per_token =
       visits * ((input + mask) * h + (feed_forward.gated ? 8 : 4) * f);
+  cost.mask_bytes.per_token = visits * mask * h;
   cost.product_input_bytes.per_token = visits * (input * h + 2 * f);
   cost.whole_product_input_bytes.per_token = visits * input * h;
   cost.gate_bytes.per_token = feed_forward.gated ? visits * 2 * f : 0;
@@ -173,6 +176,8 @@ Cost operator+(const Cost& a, const Cost& b) {
   return {a.forward_flops + b.forward_flops,
           a.activation_bytes + b.activation_bytes,
           a.score_bytes + b.score_bytes,
+          a.mask_bytes + b.mask_bytes,
+          a.score_mask_bytes + b.score_mask_bytes,
           a.whole_activation_bytes + b.whole_activation_bytes,
           a.product_input_bytes + b.product_input_bytes,
           a.whole_product_input_bytes + b.whole_product_input_bytes,
@@ -193,6 +198,8 @@ Cost at_length(const Cost& cost, std::int64_t tokens, std::int64_t windows) {
   return {.forward_flops = fixed(cost.forward_flops),
           .activation_bytes = fixed(cost.activation_bytes),
           .score_bytes = fixed(cost.score_bytes),
+          .mask_bytes = fixed(cost.mask_bytes),
+          .score_mask_bytes = fixed(cost.score_mask_bytes),
           .whole_activation_bytes = fixed(cost.whole_activation_bytes),
           .product_input_bytes = fixed(cost.product_input_bytes),
           .whole_product_input_bytes = fixed(cost.whole_product_input_bytes),

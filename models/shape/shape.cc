@@ -133,13 +133,16 @@ Flops training_flops(const ModelShape& shape, std::int64_t seq_len) {
 }
 
 Bytes activation_bytes(const ModelShape& shape, std::int64_t micro_batch, std::int64_t seq_len,
-                       bool with_scores) {
+                       bool with_scores, double element_bytes) {
   check_seq_len(shape, seq_len);
   LAMBCAST_CHECK(micro_batch >= 1, "micro batch {}", micro_batch);
-  double per_sample = shape.outside.activation_bytes.at(seq_len);
+  const auto widened = [&](const PerSample& bytes, const PerSample& masks) {
+    return element_bytes / 2 * (bytes.at(seq_len) - masks.at(seq_len)) + masks.at(seq_len);
+  };
+  double per_sample = widened(shape.outside.activation_bytes, shape.embedding_activation_bytes);
   for (const Cost& block : shape.blocks)
-    per_sample +=
-        block.activation_bytes.at(seq_len) + (with_scores ? block.score_bytes.at(seq_len) : 0);
+    per_sample += widened(block.activation_bytes, block.mask_bytes) +
+                  (with_scores ? widened(block.score_bytes, block.score_mask_bytes) : 0);
   return Bytes(per_sample * static_cast<double>(micro_batch));
 }
 

@@ -77,6 +77,10 @@ struct Cost {
   // Additional bytes if attention is not a single kernel: its scores, the scores after dropout, and
   // the mask. Tensor parallelism divides all of them.
   PerSample score_bytes = {};
+  // Dropout masks, one byte per element in every number format: those among the activations, which
+  // tensor parallelism leaves whole, and those of the scores.
+  PerSample mask_bytes = {};
+  PerSample score_mask_bytes = {};
   // The part of the activations that tensor parallelism leaves whole on every rank: inputs of norms
   // and matrices, and dropout masks (10 s h of a GPT block). Sequence parallelism divides it too.
   PerSample whole_activation_bytes = {};
@@ -275,6 +279,6 @@ Flops training_flops(const ModelShape& shape, std::int64_t seq_len);
 // Returns the bytes that one micro batch keeps from forward to backward on one undivided model,
 // with or without scores.
 Bytes activation_bytes(const ModelShape& shape, std::int64_t micro_batch, std::int64_t seq_len,
-                       bool with_scores);
+                       bool with_scores, double element_bytes = 2);
 
 }  // namespace lambcast

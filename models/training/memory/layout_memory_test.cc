@@ -1,16 +1,21 @@
-#include "models/training/memory/layout_memory.h"
+#include "models/training/memory/memory.h"
 
 #include <catch2/catch.hpp>
 #include <map>
 #include <string>
 
 #include "models/shape/adapters.h"
-#include "models/training/memory/memory.h"
 #include "models/training/run/layout_case.h"
 
 namespace lambcast {
 namespace {
 using parallel::Sharding;
+
+double activation_part(const TrainingPlan& training) {
+  for (const auto& [held, bytes] : forecast_memory(training).parts)
+    if (held == "activations") return bytes.value();
+  return 0;
+}
 
 TEST_CASE(
     "layout memory: error feedback of compression is counted for each stage and tensor rank") {
@@ -53,7 +58,8 @@ TEST_CASE("layout memory: parts add up, and show what only a framework holds") {
   const auto fsdp =
       parts({.dp = 8, .sharding = Sharding::weights, .framework = FrameworkName::torchtitan});
   CHECK(fsdp.at("weights") == Approx(4 * model / 8));
-  CHECK(fsdp.at("optimizer") == Approx(8 * model / 8));
+  CHECK(fsdp.at("momentum") + fsdp.at("variance") == Approx(8 * model / 8));
+  CHECK_FALSE(fsdp.contains("master_weights"));
   // Two blocks of 12 h^2 + 13 h elements, with their part of the positions and the last norm, and
   // the whole vocabulary, in 16 bits. Gradients of a block or of half the vocabulary, whichever is
   // larger, in their computed and reduced formats.
@@ -62,13 +68,15 @@ TEST_CASE("layout memory: parts add up, and show what only a framework holds") {
   const auto zero =
       parts({.dp = 8, .sharding = Sharding::weights, .framework = FrameworkName::deepspeed});
   CHECK(zero.at("weights") == Approx(2 * model / 8));
-  CHECK(zero.at("buffers") > fsdp.at("buffers"));  // a billion live elements, and two buckets
+  CHECK(zero.at("buffers") > fsdp.at("buffers"));  // a billion live elements
+  CHECK(zero.at("gradient_buckets") == 2 * 5e8);
   const auto on_host = parts({.dp = 8,
                               .sharding = Sharding::weights,
                               .framework = FrameworkName::deepspeed,
                               .optimizer_on = OptimizerOn::host});
   CHECK(on_host.at("weights") == zero.at("weights"));
-  CHECK_FALSE((on_host.contains("optimizer") || on_host.contains("gradients")));
+  for (const char* part : {"gradients", "master_weights", "momentum", "variance"})
+    CHECK_FALSE(on_host.contains(part));
   CHECK(zero.at("gradients") > 0);
   // A CUDA context of 1.5 GiB, and 0.5 GiB for each communicator: the world, one of data
   // parallelism, one of tensor parallelism, four of the pipeline, and those of context parallelism,
@@ -88,16 +96,16 @@ TEST_CASE(
                                            .framework = FrameworkName::deepspeed,
                                            .optimizer_on = OptimizerOn::host});
   const double all = static_cast<double>(parameters(*training.model));
-  const double held = forecast_layout_memory(training).host.value();
+  const double held = forecast_memory(training).host.value();
   CHECK(held == Approx(18 * all));
   training.parallelism->sharding = Sharding::gradients;
   training.batch.gas = 1;
-  CHECK(forecast_layout_memory(training).host.value() == Approx(16 * all));
-  CHECK(forecast_layout_memory(training).fits);
+  CHECK(forecast_memory(training).host.value() == Approx(16 * all));
+  CHECK(forecast_memory(training).fits);
   const auto with_capacity = [&](const char* size) {
     training.cluster = std::make_shared<const Cluster>(
         load_cluster("dgx-a100-80g", {{"node.host_capacity", size}}));
-    return forecast_layout_memory(training).fits;
+    return forecast_memory(training).fits;
   };
   CHECK(with_capacity("26 GB"));
   CHECK_FALSE(with_capacity("24 GB"));
@@ -109,7 +117,7 @@ TEST_CASE("layout memory: sequence parallelism holds two whole activations") {
   const auto buffers = [](bool sequence_parallel) {
     const TrainingPlan training =
         layout_training({.tp = 4, .sequence_parallel = sequence_parallel});
-    for (const auto& [held, bytes] : forecast_layout_memory(training).parts)
+    for (const auto& [held, bytes] : forecast_memory(training).parts)
       if (held == "buffers") return bytes.value();
     return 0.0;
   };
@@ -124,7 +132,7 @@ TEST_CASE("layout memory: unfused attention keeps the scores of every model") {
   training.model = std::make_shared<const ModelShape>(load_model("llama3-8b", {}));
   const auto activations = [&](AttentionKernel kernel) {
     training.parallelism->attention = kernel;
-    for (const auto& [held, bytes] : forecast_layout_memory(training).parts)
+    for (const auto& [held, bytes] : forecast_memory(training).parts)
       if (held == "activations") return bytes.value();
     return 0.0;
   };
@@ -139,7 +147,7 @@ TEST_CASE("layout memory: the loss holds logits two or three times") {
     TrainingPlan training = layout_training({.tp = 5, .framework = framework});
     training.parallelism->framework.fusion = Fusion::eager;
     training.parallelism->framework.unused_memory = unused;
-    for (const auto& [held, bytes] : forecast_layout_memory(training).parts)
+    for (const auto& [held, bytes] : forecast_memory(training).parts)
       if (held == name) return bytes.value();
     return 0.0;
   };
@@ -151,17 +159,58 @@ TEST_CASE("layout memory: the loss holds logits two or three times") {
 }
 
 // Without shared states a bucket is flattened after the activations are freed, so it needs no
-// buffer; with shared states there are two buckets.
+// buffer; with shared states there is a bucket, or two if their reduction overlaps the passes.
 TEST_CASE("layout memory: DeepSpeed's buckets") {
-  const auto has_buffers = [](Sharding sharding) {
-    const TrainingPlan training =
+  const auto buckets = [](Sharding sharding, bool overlaps) {
+    TrainingPlan training =
         layout_training({.dp = 8, .sharding = sharding, .framework = FrameworkName::deepspeed});
-    for (const auto& [held, bytes] : forecast_layout_memory(training).parts)
-      if (held == "buffers") return true;
-    return false;
+    training.parallelism->framework.overlaps_gradients = overlaps;
+    for (const auto& [held, bytes] : forecast_memory(training).parts)
+      if (held == "gradient_buckets") return bytes.value();
+    return 0.0;
   };
-  CHECK_FALSE(has_buffers(Sharding::none));
-  CHECK(has_buffers(Sharding::optimizer));
+  CHECK(buckets(Sharding::none, true) == 0);
+  CHECK(buckets(Sharding::gradients, false) == 2 * 5e8);
+  CHECK(buckets(Sharding::gradients, true) == 2 * 2 * 5e8);
+}
+
+// GPT-2 XL: 48 blocks keep 34 s h bytes, of which 2 s h are dropout masks; outside are a mask, s h,
+// the inputs of the last norm and the head, 4 s h, and the fp32 softmax of the logits.
+TEST_CASE("layout memory: fp32 activations are twice as large, except masks and logits") {
+  const auto activations = [](MatrixFormat format) {
+    TrainingPlan training = layout_training({});
+    training.parallelism->format = format;
+    training.parallelism->framework.fusion = Fusion::eager;
+    return activation_part(training);
+  };
+  const double half = activations(MatrixFormat::half);
+  const double same = 1024. * 1600 * (48 * 2 + 1) + 4. * 1024 * 50257;
+  CHECK(activations(MatrixFormat::single) == Approx(2 * (half - same) + same));
+}
+
+// Under BF16_Optimizer, which wraps bf16 in pipelines, gradients are also summed in fp32.
+TEST_CASE("layout memory: a pipeline of DeepSpeed in bf16 sums gradients in fp32") {
+  TrainingPlan training =
+      layout_training({.dp = 8, .pp = 2, .framework = FrameworkName::deepspeed});
+  const auto sums = [&] {
+    std::map<std::string, double> named;
+    for (const auto& [part, bytes] : forecast_memory(training).parts) named[part] = bytes.value();
+    return named["gradient_sums"] / named.at("gradients");
+  };
+  CHECK(sums() == 0);
+  training.recipe.precision.weights = DataType::bf16;
+  CHECK(sums() == Approx(2));
+}
+
+// Hybrid shards: 8 of 32 ranks share one copy, so that each holds four times as much.
+TEST_CASE("layout memory: ranks hold a share of their own copy") {
+  const auto states = [](int shard_ranks) {
+    TrainingPlan training = layout_training(
+        {.dp = 32, .sharding = Sharding::weights, .framework = FrameworkName::torchtitan});
+    training.parallelism->shard_ranks = shard_ranks;
+    return forecast_memory(training).states.value();
+  };
+  CHECK(states(8) == Approx(4 * states(32)));
 }
 
 TEST_CASE("layout memory: frozen weights have the format of their products, and no states") {
@@ -169,14 +218,14 @@ TEST_CASE("layout memory: frozen weights have the format of their products, and 
   const double weights = static_cast<double>(parameters(*training.model));
   training.model = std::make_shared<const ModelShape>(with_adapters(*training.model, {16}, {}));
   const auto part = [&](const std::string& name) {
-    for (const auto& [held, bytes] : forecast_layout_memory(training).parts)
+    for (const auto& [held, bytes] : forecast_memory(training).parts)
       if (held == name) return bytes.value();
     return 0.0;
   };
   const double adapters = 48 * 16 * 6 * 1600.;
   CHECK(part("weights") == Approx(2 * weights + 2 * adapters));
   CHECK(part("gradients") == Approx(4 * adapters));
-  CHECK(part("optimizer") == Approx(12 * adapters));
+  CHECK(part("master_weights") + part("momentum") + part("variance") == Approx(12 * adapters));
   training.parallelism->format = MatrixFormat::fp8;
   CHECK(part("weights") == Approx(weights + 2 * adapters));
   // QLoRA: 12 h^2 elements of each block in 4.127 bits, all others in 16.
@@ -196,12 +245,6 @@ TrainingPlan training_of_experts(ExpertUse use) {
   training.batch = {8, 1, 8};
   training.parallelism->experts = use;
   return training;
-}
-
-double activation_part(const TrainingPlan& training) {
-  for (const auto& [held, bytes] : forecast_layout_memory(training).parts)
-    if (held == "activations") return bytes.value();
-  return 0;
 }
 
 TEST_CASE(

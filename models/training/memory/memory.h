@@ -1,16 +1,24 @@
-// Memory of a rank at its peak, by part.
+// Memory of a rank at its peak, by part: states, counted here by framework and sharding
+// (models/parallel/state_memory.h), and the memory of passes and runtime (pass_memory.h). A run
+// without a layout is one stage whose ranks hold the whole model.
 //
-// Bytes per parameter with fp16 (deepspeed/runtime/fp16): weights 2, gradients 2, master weights 4,
-// momentum 4, variance 4. ZeRO shards the last three over the ranks (stage 1) and the gradients too
-// (stage 2), and has a bucket of reduce_bucket_size elements, two with overlap_comm. Gradients have
-// the type of their sums; BF16_Optimizer holds them twice (2, and the fp32 sums 4) and shards like
-// ZeRO stage 1. 1-bit LAMB adds the fresh variance 4. All 1-bit optimizers add the worker error (4
-// per padded element), the server error (4 / n), and temporaries inside compressed_allreduce (the
-// momentum before the step, fp32 gradients, packed signs). Other exchanges keep exchange_state
-// (gradient_exchange.h) and temporarily need exchange_workspace (exchange_workspace.h). States in
-// the host's memory must fit there, if the cluster states the memory of a node. Without a layout,
-// the memory of passes, of unused allocations and of the runtime is that of a layout that divides
-// nothing (layout_memory.h).
+//   weights, gradients   16 bits; fp32 for sums of gradients, or if training is in fp32
+//   gradient_sums        fp32 sums in addition to 16-bit gradients (DeepSpeed's BF16_Optimizer)
+//   gradient_copies      the optimizer's fp32 copy of 16-bit gradients (Megatron), or its shard
+//   gradient_buckets     of DeepSpeed's ZeRO: reduce_bucket_size elements, twice with overlap_comm
+//   master_weights, momentum, variance    fp32; other states are optimizer_states
+//   fresh_variance, worker_error, server_error, temporaries    of 1-bit optimizers: fp32 of padded
+//                        elements, their n-th part, and what compressed_allreduce needs (the
+//                        momentum before the step, fp32 gradients, packed signs)
+//   exchange_state, exchange_workspace    of other exchanges (exchange_state.h,
+//                        exchange_workspace.h)
+//   second_copy          of ZeRO++'s hpZ
+//
+// Frozen weights have the format of their products, also 8 or 4 bits (Transformer Engine,
+// fp8_model_init). FSDP2 shards the optimizer's own fp32 weights, which are then `weights`. States
+// in the host's memory must fit there, if the cluster states the memory of a node.
+//
+// Sources: DeepSpeed runtime/{fp16,bf16_optimizer,zero}; Megatron-LM core/optimizer; FSDP2.
 #pragma once
 
 #include <string>
@@ -29,7 +37,8 @@ inline constexpr double memory_error = 0.09;
 
 struct MemoryForecast {
   Bytes peak;
-  Bytes host;  // offloaded states of all ranks of a node
+  Bytes states;  // the part of the peak that is not memory of the passes or the runtime
+  Bytes host;    // offloaded states of all ranks of a node
   bool fits = false;
   std::vector<std::pair<std::string, Bytes>> parts;
 
@@ -40,6 +49,8 @@ struct MemoryForecast {
 // Whether the offloaded states fit the host memory of a node.
 bool fits_host(const Cluster& cluster, const MemoryForecast& memory);
 
+// Returns the memory of the rank that needs most, or of one rank per pipeline stage.
 MemoryForecast forecast_memory(const TrainingPlan& training);
+std::vector<MemoryForecast> forecast_stage_memory(const TrainingPlan& training);
 
 }  // namespace lambcast

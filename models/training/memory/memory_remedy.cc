@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "models/parallel/layout_rules.h"
-#include "models/training/memory/layout_memory.h"
 #include "models/training/memory/memory.h"
 
 namespace lambcast {
@@ -287,13 +286,6 @@ std::vector<std::string> combined_changes(const TrainingPlan& training) {
                        "--recompute full ");
 }
 
-// Returns the bytes of the states of a run without a layout: its peak without passes and runtime.
-Bytes states_in(const TrainingPlan& training, const MemoryForecast& memory) {
-  Bytes states = memory.peak;
-  for (const auto& [part, bytes] : undivided_passes(training)) states = states - bytes;
-  return states;
-}
-
 }  // namespace
 
 std::vector<std::string> memory_remedies(const TrainingPlan& training) {
@@ -327,7 +319,7 @@ std::string how_to_fit(const TrainingPlan& training) {
   else if (!one.fits)
     text = fmt::format(
         "even --micro-batch 1 needs {}, {} of it weights, gradients and optimizer state{}; ",
-        to_text(one.peak), to_text(states_in(smallest, one)),
+        to_text(one.peak), to_text(one.states),
         has_zero(training.recipe)
             ? ""
             : fmt::format(", which DeepSpeed cannot divide among ranks with {}",

@@ -21,7 +21,8 @@ struct Activations {
   const parallel::RankGrid& grid;
   double tokens;
   ProcessGroup tensor = parallel::group(grid, {Axis::tp});
-  double bytes = 2 * tokens * static_cast<double>(model.hidden);
+  double element = how.activation_bytes();
+  double bytes = element * tokens * static_cast<double>(model.hidden);
 };
 
 ActivationCalls divided_tensors(const Activations& of, bool dtensor) {
@@ -43,7 +44,7 @@ ActivationCalls divided_tensors(const Activations& of, bool dtensor) {
 // rank's own tokens (or, without sequence parallelism, gathered).
 void join_adapters(PipelinePlan& plan, const Activations& of) {
   const auto rank = static_cast<double>(of.model.adapters->rank);
-  plan.adapters_gather = some(call(of.tensor, Op::all_gather, 2 * of.tokens * rank));
+  plan.adapters_gather = some(call(of.tensor, Op::all_gather, of.element * of.tokens * rank));
   plan.adapters_exchange = of.how.sequence_parallel
                                ? call(of.tensor, Op::all_to_all, of.bytes / of.how.layout.tp)
                                : call(of.tensor, Op::all_gather, of.bytes);
@@ -58,7 +59,7 @@ void divide_context(PipelinePlan& plan, const Activations& of) {
   const double width = static_cast<double>(of.model.head_size + of.model.value_size) / 2;
   const double heads = std::max(1.0, static_cast<double>(of.model.heads) / t);
   const double kv_heads = std::max(1.0, static_cast<double>(of.model.kv_heads) / t);
-  const double each = (of.how.fp8_attention ? 1 : 2) * of.tokens * width;
+  const double each = (of.how.fp8_attention ? 1 : of.element) * of.tokens * width;
   if (of.how.framework.context_exchange == ContextExchange::heads) {
     plan.queries_exchange = call(context, Op::all_to_all, each * heads);
     // If there are fewer key-value heads than ranks, they are repeated.

@@ -122,7 +122,7 @@ std::optional<ExpertPlan> expert_plan(const ModelShape& model, const Parallelism
   const int etp = how.layout.expert_tp();
   if (etp > 1) {
     const ProcessGroup inner = parallel::group(grid, {Axis::tp});
-    const double bytes = 2 * plan.block.experts->rows * h;
+    const double bytes = how.activation_bytes() * plan.block.experts->rows * h;
     plan.rows_gather = Call{inner, Backend::nccl, Op::all_gather, Bytes(bytes)};
     plan.rows_scatter = Call{inner, Backend::nccl, Op::reduce_scatter, Bytes(bytes)};
   }
@@ -130,7 +130,7 @@ std::optional<ExpertPlan> expert_plan(const ModelShape& model, const Parallelism
   const double copies = visits(how.experts, model.experts_per_token);
   const bool once = how.experts.dispatch == Dispatch::deduplicated;
   const auto bytes_to = [&](int owners) {
-    return 2 * tokens * h *
+    return how.activation_bytes() * tokens * h *
            (once ? owners_met(model.experts, model.experts_per_token, owners) : copies);
   };
   const int nodes = group.nodes();

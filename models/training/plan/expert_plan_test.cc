@@ -317,8 +317,8 @@ TEST_CASE(
   const double of_experts = 48. * 128 * 3 * 2048 * 768;
   const double dense = static_cast<double>(parameters(load_model("qwen3-30b-a3b"))) - of_experts;
   CHECK(held({}, "weights") == Approx(2 * (dense + of_experts / 8)));
-  CHECK(held({.dp = 16, .sharding = Sharding::optimizer}, "optimizer") ==
-        Approx(12 * (dense / 16 + of_experts / 8 / 2)));
+  CHECK(held({.dp = 16, .sharding = Sharding::optimizer}, "master_weights") ==
+        Approx(4 * (dense / 16 + of_experts / 8 / 2)));
 }
 
 // A GPT of 24 layers with 12 tensors each. In every second layer the 4 tensors of the feed-forward

@@ -8,7 +8,9 @@ namespace {
 
 std::vector<parallel::ChunkContent> chunks_of(const ModelShape& model, parallel::SplitMethod method,
                                               const parallel::Pipeline& pipeline) {
-  return parallel::split_stages(method, static_cast<int>(model.layers), pipeline.positions());
+  const auto layers = static_cast<int>(model.layers);
+  if (pipeline.positions() == 1) return {{0, layers, true, true}};
+  return parallel::split_stages(method, layers, pipeline.positions());
 }
 
 }  // namespace

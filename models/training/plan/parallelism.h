@@ -102,6 +102,8 @@ struct Parallelism {
             framework.name == FrameworkName::colossalai};
   }
   double gradient_bytes() const { return framework.fp32_gradients ? 4 : 2; }
+  // Returns the bytes per element of activations, in memory and on the wire.
+  double activation_bytes() const { return format == MatrixFormat::single ? 4 : 2; }
 
   bool operator==(const Parallelism&) const = default;
 };

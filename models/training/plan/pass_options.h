@@ -3,7 +3,7 @@
 //
 // A layout that divides nothing, under DeepSpeed or in NVIDIA's recipes, is not a layout: its step
 // is planned by step_plan.h, and its passes are priced (passage.h) and held in memory
-// (layout_memory.h) with these options.
+// (pass_memory.h) with these options.
 #pragma once
 
 #include "models/training/plan/parallelism.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/shape/adapters.h"
-#include "models/training/memory/layout_memory.h"
+#include "models/training/memory/memory.h"
 #include "models/training/price/beside_collectives.h"
 #include "models/training/price/pass_price.h"
 #include "models/training/run/layout_case.h"
@@ -331,14 +331,14 @@ TEST_CASE("layout step: DeepSpeed's stage 3 gathers small weights once, others m
   CHECK(plan().pipeline->weight_pieces == 1);
   CHECK(once(plan()) == Approx(2 * (48 * 13 * h + 2 * h)));
   const double all = gathered(plan()) + once(plan());
-  const double default_memory = forecast_layout_memory(training).peak.value();
+  const double default_memory = forecast_memory(training).peak.value();
   framework.persistent_tensor = 0;
   CHECK(once(plan()) == 0);
   CHECK(gathered(plan()) == Approx(all));
   framework.persistent_tensor = 3e6;  // now matrices of h^2 and positions also stay whole
   CHECK(once(plan()) > 2 * 48 * h * h);
   CHECK(gathered(plan()) + once(plan()) == Approx(all));
-  CHECK(forecast_layout_memory(training).peak.value() > default_memory);
+  CHECK(forecast_memory(training).peak.value() > default_memory);
   framework.persistent_tensor = 1e5;
   framework.prefetch_bucket = 1e7;
   CHECK(plan().pipeline->weight_pieces == 4);

@@ -1,16 +1,43 @@
-#include "models/parallel/stage_memory.h"
+#include "models/parallel/state_memory.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <vector>
 
+#include "models/parallel/activation_memory.h"
 #include "models/parallel/published_case.h"
 
 namespace lambcast::parallel {
 namespace {
 
 constexpr double gib = 1024. * 1024 * 1024;
+
+// States and activations of a stage.
+struct StageMemory {
+  StateMemory states;
+  StageActivations activations;
+
+  Bytes total() const { return states.total() + activations.total(); }
+};
+
+std::vector<StageMemory> memory_by_stage(const ModelShape& shape, const ParallelLayout& layout,
+                                         const Pipeline& pipeline,
+                                         const std::vector<ChunkContent>& contents,
+                                         const ActivationSetting& setting, const StateBytes& bytes,
+                                         Sharding sharding) {
+  const auto chunks = rank_parameters(shape, layout, pipeline, contents);
+  const auto activations = activation_memory(shape, pipeline, contents, setting);
+  std::vector<StageMemory> stages;
+  for (int stage = 0; stage < pipeline.stages; ++stage) {
+    RankParameters held;
+    for (int chunk = 0; chunk < pipeline.chunks; ++chunk)
+      held += chunks[static_cast<std::size_t>(pipeline.position(stage, chunk))];
+    stages.push_back({state_memory(held, bytes, sharding, {layout.dp, layout.expert_replicas()}),
+                      activations[static_cast<std::size_t>(stage)]});
+  }
+  return stages;
+}
 
 Pipeline pipeline_of(PipelineSchedule schedule, int stages, int chunks, int micro_batches) {
   return {chunks > 1 ? PipelineSchedule::interleaved : schedule, stages, chunks, micro_batches};
@@ -43,10 +70,19 @@ TEST_CASE("states: experts are sharded over the ranks with the same experts") {
   const RankParameters mixed{.divided = 100, .experts = 1000};
   const StateMemory memory = state_memory(mixed, fp16_states, Sharding::optimizer, {64, 8});
   CHECK(memory.weights.value() == 2200);
-  CHECK(memory.optimizer.value() == Approx(12 * (100 / 64. + 1000 / 8.)));
+  CHECK((memory.master + memory.moments).value() == Approx(12 * (100 / 64. + 1000 / 8.)));
 }
 
-TEST_CASE("memory: parts sum to the total, stage by stage") {
+TEST_CASE("states: only updated parameters have an optimizer's states and fp32 sums") {
+  StateBytes bytes = bf16_summed_gradients;
+  bytes.updated = 0.75;
+  const StateMemory memory = state_memory({.divided = 400}, bytes, Sharding::none, {});
+  CHECK(memory.gradients.value() == 2 * 400);
+  CHECK(memory.gradient_sums.value() == 4 * 300);
+  CHECK((memory.master + memory.moments).value() == 12 * 300);
+}
+
+TEST_CASE("memory: earlier stages keep more micro batches, and outer stages hold vocabularies") {
   const ModelShape shape = load_model("mixtral-8x7b");
   const ParallelLayout layout{.tp = 2, .ep = 4, .dp = 4, .pp = 4};
   const Pipeline pipeline{PipelineSchedule::one_f_one_b, 4, 1, 16};
@@ -55,14 +91,6 @@ TEST_CASE("memory: parts sum to the total, stage by stage") {
                       {.tp = 2, .recompute = Recompute::full, .seq_len = 4096}, bf16_fp32_gradients,
                       Sharding::optimizer);
   REQUIRE(stages.size() == 4);
-  for (const StageMemory& stage : stages) {
-    Bytes sum;
-    for (const auto& [name, bytes] : stage.parts()) sum += bytes;
-    CHECK(sum.value() == Approx(stage.total().value()));
-    CHECK(stage.parts().size() == 5);
-  }
-  // Each later stage keeps one micro batch less in flight. The first and last stage hold embedding
-  // and head.
   CHECK(stages[1].activations.kept > stages[2].activations.kept);
   CHECK(stages[0].states.weights > stages[1].states.weights);
 }
