@@ -178,11 +178,19 @@ int calibrate_collectives(const CalibrateOptions& options) {
   return 0;
 }
 
-// Returns the measured steps, and the parts of their time according to traces. Keys in a row of
-// --runs take precedence over those of flags.
-std::vector<SourceFigure> measured_steps(const CalibrateOptions& options, std::string& breakdowns) {
-  WhatIf what_if = options.what_if;
+// Measured steps, with the parts of their time and the levels of kernels according to traces.
+struct MeasuredSteps {
   std::vector<SourceFigure> steps;
+  std::string breakdowns;
+  KindLevels kinds;
+};
+
+// Returns the measured steps. Keys in a row of --runs take precedence over those of flags.
+MeasuredSteps measured_steps(const CalibrateOptions& options) {
+  MeasuredSteps measured;
+  std::string& breakdowns = measured.breakdowns;
+  WhatIf what_if = options.what_if;
+  std::vector<SourceFigure>& steps = measured.steps;
   for (const std::string& text : options.measured) steps.push_back(measured_step(text, what_if));
   if (!options.runs.empty())
     for (SourceFigure& figure :
@@ -206,12 +214,13 @@ std::vector<SourceFigure> measured_steps(const CalibrateOptions& options, std::s
     steps.push_back(figure_of(trace, file, what_if));
     steps.back().what_if.emplace("steps", "1000");
     breakdowns += trace_report(trace, steps.back());
+    if (file == options.traces.front()) measured.kinds = kind_levels(trace, steps.back());
   }
   for (SourceFigure& figure : steps) {
     figure.stage = options.stage;
     figure.what_if.emplace("steps", "1000");  // the time of a step does not depend on it
   }
-  return steps;
+  return measured;
 }
 
 // Returns a command that repeats a measured run with the written description. Keys that shape a
@@ -252,14 +261,13 @@ int calibrate_program(const CalibrateOptions& options) {
       fail_input({"", 0, "--set"},
                  fmt::format("{} changes a description that the level is written into", key),
                  "model.KEY; write the others into the file of --cluster or --device first");
-  std::string breakdowns;
-  const std::vector<SourceFigure> steps = measured_steps(options, breakdowns);
+  const MeasuredSteps measured = measured_steps(options);
   // For steps that set no level, the parts of their time are still printed.
   const LevelFit fit = [&] {
     try {
-      return fit_level(steps);
+      return fit_level(measured.steps, measured.kinds);
     } catch (const Error&) {
-      fmt::print(options.output == "-" ? stderr : stdout, "{}", breakdowns);
+      fmt::print(options.output == "-" ? stderr : stdout, "{}", measured.breakdowns);
       throw;
     }
   }();
@@ -268,8 +276,8 @@ int calibrate_program(const CalibrateOptions& options) {
       base.text, base.file, name_inside(options),
       device == options.what_if.end() ? "" : device->second, fit.program);
   write_description(options, text,
-                    breakdowns + level_replaced(base, fit.program) + level_report(fit),
-                    command_of(options, steps.front()));
+                    measured.breakdowns + level_replaced(base, fit.program) + level_report(fit),
+                    command_of(options, measured.steps.front()));
   return 0;
 }
 

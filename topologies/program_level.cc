@@ -18,7 +18,7 @@ std::optional<ProgramLevel> decode_program_level(const Table& table) {
   // Every key is looked up, so that the generated reference lists it.
   const auto said = [&](auto... keys) { return (0 + ... + static_cast<int>(table.has(keys))); };
   const bool absent = said("framework", "format", "level", "low", "high", "spread", "fewest_gpus",
-                           "most_gpus") == 0;
+                           "most_gpus", "products", "attention", "element_wise") == 0;
   if (absent) return std::nullopt;
   ProgramLevel program;
   program.framework = table.get<std::string>("framework");
@@ -34,6 +34,10 @@ std::optional<ProgramLevel> decode_program_level(const Table& table) {
                "low <= level <= high, above 0");
   if (table.has("spread")) program.spread = table.get<double>("spread");
   if (!(program.spread >= 0)) fail_input(table.where("spread"), "must not be negative");
+  const auto of_kind = [&](const char* key) {
+    return table.has(key) ? get_within(table, key, any_level).value : 1.0;
+  };
+  program.kinds = {of_kind("products"), of_kind("attention"), of_kind("element_wise")};
   if (!table.has("fewest_gpus") && !table.has("most_gpus")) return program;
   program.fewest_gpus = static_cast<int>(table.integer("fewest_gpus", 1, no_cluster_has_more_gpus));
   program.most_gpus =

@@ -13,14 +13,17 @@
 //                            several were measured (optional)
 //   fewest_gpus = 8          of the runs that were measured (optional)
 //   most_gpus = 64
+//   products = 0.94          measured over forecast time of kernels of a kind, over that of all
+//   attention = 1.21         kernels, where a profile of the job tells them apart (optional;
+//   element_wise = 1.08      validate/program/trace_report.h)
 //
-// The level multiplies forward and backward times of that program, for any model and layout.
+// The level multiplies forward and backward times of that program, for any model and layout. Kinds
+// redistribute it: another model or sequence length has other shares of each. They apply to passes
+// priced kernel by kernel.
 //
 // A program without such a section has a prior: level 1, with the spread of levels over programs
 // and machines to which no constant was fitted. The numbers are data, program_prior.toml, learned
 // from the shipped published runs by validate/program/program_levels.h.
-//
-// Not modelled: separate levels for products, attention and element-wise kernels.
 #pragma once
 
 #include <optional>
@@ -30,12 +33,19 @@
 
 namespace lambcast {
 
+// Time of kernels of a kind over the forecast, relative to that of all kernels of the passes.
+struct KindLevels {
+  double products = 1, attention = 1, element_wise = 1;
+  bool operator==(const KindLevels&) const = default;
+};
+
 struct ProgramLevel {
   std::string framework, format;
   Sourced<double> level;
   double low = 1, high = 1;            // 90 % interval
   double spread = 0;                   // spread of one run about the level; 0: not stated
   int fewest_gpus = 0, most_gpus = 0;  // GPUs of the measured runs; 0: not stated
+  KindLevels kinds = {};
   bool operator==(const ProgramLevel&) const = default;
 };
 

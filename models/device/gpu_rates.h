@@ -60,6 +60,8 @@ struct GpuRates {
   Sourced<Bandwidth> memory;
   Sourced<FlopRate> exponentials;
   Sourced<Duration> kernel_start;
+  // Factors on the times of a block's products, attention and other kernels (PieceKind).
+  std::array<double, 3> piece_factors{1, 1, 1};
   // Errors of whole models on this GPU that set none of its shares (validate/compute). Absent if
   // there are none.
   std::optional<HeldOut> held_out;

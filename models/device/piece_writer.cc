@@ -6,7 +6,12 @@ namespace lambcast {
 
 void PieceWriter::add(std::string_view name, PieceKind kind, const KernelCost& cost) const {
   if (cost.duration == Duration()) return;
-  pieces.push_back({name, kind, part, pass, cost.flops, cost.bytes, cost.duration, cost.rests_on});
+  const double factor = rates.piece_factors[static_cast<std::size_t>(kind)];
+  Piece& piece = pieces.emplace_back(
+      Piece{name, kind, part, pass, cost.flops, cost.bytes, cost.duration, cost.rests_on});
+  if (factor == 1) return;
+  piece.duration = piece.duration.scaled(factor);
+  for (Duration& time : piece.rests_on.of) time = time.scaled(factor);
 }
 
 void PieceWriter::memory(std::string_view name, double elements, double bytes_each,

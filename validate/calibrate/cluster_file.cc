@@ -269,6 +269,11 @@ std::string cluster_with_program(const std::string& base, const std::string& nam
     section.insert("fewest_gpus", program.fewest_gpus);
     section.insert("most_gpus", program.most_gpus);
   }
+  if (program.kinds != KindLevels{}) {
+    section.insert("products", rounded(program.kinds.products, 4));
+    section.insert("attention", rounded(program.kinds.attention, 4));
+    section.insert("element_wise", rounded(program.kinds.element_wise, 4));
+  }
   root.insert_or_assign("program", std::move(section));
   return description_text(root);
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <sstream>
@@ -150,6 +151,28 @@ TEST_CASE(
     CHECK(sum.first == Approx(measured).margin(0.03));
     CHECK(sum.second == Approx(forecast).margin(0.03));
   }
+}
+
+// A forecast has the same kinds of kernels, in other proportions than the trace.
+TEST_CASE("job trace: levels by kind are relative to that of all kernels, and keep their ratios") {
+  const WhatIf llama{{"model", "llama2-7b"}, {"cluster", "hgx-h100-ndr"}, {"gpus", "8"},
+                     {"optimizer", "adamw"}, {"micro_batch", "1"},        {"grad_accum", "8"},
+                     {"steps", "10"}};
+  const auto levels = [&](double products, double attention, double others) {
+    TracedStep step{4e6, 3.9e6, 0.1e6, 0, {}, {}};
+    step.alone_us = {products, attention, others, 0, 0};
+    const JobTrace trace{"NVIDIA H100", 1, {step}, 0, false};
+    return kind_levels(trace, figure_of(trace, "x.json", llama));
+  };
+  const KindLevels once = levels(2.0e6, 0.5e6, 1.4e6), twice = levels(2.0e6, 1.0e6, 1.4e6);
+  CHECK(twice.attention / twice.products == Approx(2 * once.attention / once.products));
+  CHECK(twice.element_wise / twice.products == Approx(once.element_wise / once.products));
+  CHECK(std::min({once.products, once.attention, once.element_wise}) < 1);
+  CHECK(std::max({once.products, once.attention, once.element_wise}) > 1);
+  // Without attention kernels, the kinds of trace and forecast differ.
+  CHECK(levels(2.5e6, 0, 1.4e6) == KindLevels{});
+  const JobTrace whole{"", 1, {TracedStep{100, 80, 10, 10, {}, {40, 20, 20, 0, 0}}}, 0, false};
+  CHECK(kind_levels(whole, figure_of(whole, "x.json", bert_on_a100)) == KindLevels{});
 }
 
 TEST_CASE("job trace: a trace of another GPU is refused, and one that names no GPU is read") {

@@ -146,6 +146,9 @@ std::vector<SourceFigure> with_program(std::vector<SourceFigure> figures,
     said["cluster.program.level"] = fmt::format("{:.12f}", program.level.value);
     said["cluster.program.low"] = fmt::format("{:.12f}", program.low);
     said["cluster.program.high"] = fmt::format("{:.12f}", program.high);
+    said["cluster.program.products"] = fmt::format("{:.12f}", program.kinds.products);
+    said["cluster.program.attention"] = fmt::format("{:.12f}", program.kinds.attention);
+    said["cluster.program.element_wise"] = fmt::format("{:.12f}", program.kinds.element_wise);
     if (program.spread > 0) said["cluster.program.spread"] = fmt::format("{:.12f}", program.spread);
     if (program.fewest_gpus == 0) continue;
     said["cluster.program.fewest_gpus"] = std::to_string(program.fewest_gpus);
@@ -154,7 +157,7 @@ std::vector<SourceFigure> with_program(std::vector<SourceFigure> figures,
   return figures;
 }
 
-LevelFit fit_level(const std::vector<SourceFigure>& figures) {
+LevelFit fit_level(const std::vector<SourceFigure>& figures, const KindLevels& kinds) {
   std::vector<SourceFigure> times, memory;
   for (const SourceFigure& figure : figures)
     (figure.quantity == Quantity::memory_gib ? memory : times).push_back(figure);
@@ -163,6 +166,7 @@ LevelFit fit_level(const std::vector<SourceFigure>& figures) {
                "a time or a rate as well, such as step_time=5436ms");
   LevelFit fit;
   fit.program = program_of(times);
+  fit.program.kinds = kinds;
   const double prior = prior_variance(times.front());
   FitRound round;
   for (int i = 0; i < most_rounds; ++i) {
@@ -207,6 +211,11 @@ std::string level_report(const LevelFit& fit) {
   for (const FittedRun& run : fit.runs)
     out += fmt::format("{} {:>8.0f} %\n", row(run.before, cell(run.after)), 100 * run.computing);
   for (const SourceResult& result : fit.memory) out += row(result, "sets nothing") + "\n";
+  if (const KindLevels& kinds = program.kinds; kinds != KindLevels{})
+    out += fmt::format(
+        "\nLevels by kind, over that of all kernels: products {:.3f}, attention {:.3f}, "
+        "element-wise {:.3f}\n",
+        kinds.products, kinds.attention, kinds.element_wise);
   out += "\nErrors are those of the time: -10 % is forecast too fast.\n";
   return out;
 }

@@ -22,7 +22,7 @@
 // mostly waits for its network has a small s_i and a large n_i: it determines the level poorly, and
 // a set of runs that leaves V above P^2 / 2 is refused, since its level would be a guess.
 //
-// Not modelled: levels by kind of kernel, and how the error grows with the distance to a run.
+// Not modelled: how the error grows with the distance to a run.
 #pragma once
 
 #include <string>
@@ -44,9 +44,10 @@ struct LevelFit {
   std::vector<SourceResult> memory;  // measured memory, which does not affect the level
 };
 
-// Fits the level. Throws Error (usage) if a run cannot be forecast, if runs are of several programs
-// or formats, and if communication limits them. The level's source names the runs.
-LevelFit fit_level(const std::vector<SourceFigure>& figures);
+// Fits the level, on top of levels by kind. Throws Error (usage) if a run cannot be forecast, if
+// runs are of several programs or formats, and if communication limits them. The level's source
+// names the runs.
+LevelFit fit_level(const std::vector<SourceFigure>& figures, const KindLevels& kinds = {});
 
 // Returns the figures as runs on machines with this level.
 std::vector<SourceFigure> with_program(std::vector<SourceFigure> figures,

@@ -12,8 +12,10 @@
 #include "models/training/plan/layout_contents.h"
 #include "models/training/price/block_kernels.h"
 #include "models/training/price/passage.h"
+#include "models/training/price/slowest_rank.h"
 #include "models/training/run/forecast.h"
 #include "sim/base/error.h"
+#include "validate/program/level_fit.h"
 
 namespace lambcast {
 namespace {
@@ -99,38 +101,82 @@ std::string largest_of(const std::vector<TracePart>& parts) {
                      worst.name, worst.measured_us * 1e-3, *worst.forecast_us * 1e-3);
 }
 
+// Forecast of a traced run.
+struct TracedRun {
+  TrainingPlan plan;
+  StepForecast step;
+  PartTimes parts;
+  TimesByKind kernels{};  // of all passes, in any unit; zero if not priced kernel by kernel
+
+  double all() const { return kernels[0] + kernels[1] + kernels[2]; }
+  double rest_us() const { return parts[PartGroup::compression] + parts[PartGroup::optimizer]; }
+  // Returns the time of one kind in the step's passes.
+  double passes_us(PieceKind kind) const {
+    return parts[PartGroup::compute] * kernels[static_cast<std::size_t>(kind)] / all();
+  }
+};
+
+TracedRun forecast_of(const SourceFigure& figure) {
+  Catalog catalog(std::make_shared<DescriptionTexts>(figure.texts));
+  TracedRun run{resolve(figure.what_if, catalog).training, {}, {}};
+  CollectiveCosts costs;
+  run.step = forecast_alone(run.plan, costs).steps.front();
+  run.parts = part_times(run.step);
+  TrainingPlan whole = run.plan;
+  if (!whole.parallelism) whole.parallelism = undivided(whole);
+  if (whole.parallelism)
+    run.kernels = times_by_kind(computation_of(whole, whole.seq_len), whole.model->expert_layers,
+                                rates_of_slowest(whole, 1));
+  return run;
+}
+
+double alone_us(const TracedStep& step, KernelKind kind) {
+  return step.alone_us[static_cast<std::size_t>(kind)];
+}
+
 }  // namespace
 
+KindLevels kind_levels(const JobTrace& trace, const SourceFigure& figure) {
+  ProgramLevel unmeasured{"other", "half", {1, {}}};
+  const SourceFigure plain = with_program({figure}, unmeasured).front();
+  const TracedRun run = forecast_of(plain);
+  if (!(run.all() > 0) || !priced_as(run.plan)) return {};
+  const TracedStep step = trace.median();
+  const double measured[] = {
+      alone_us(step, KernelKind::products), alone_us(step, KernelKind::attention),
+      alone_us(step, KernelKind::other) + alone_us(step, KernelKind::copies) - run.rest_us()};
+  double levels[3], all_measured = 0, all_forecast = 0;
+  for (std::size_t kind = 0; kind < piece_kinds; ++kind) {
+    const double forecast = run.passes_us(static_cast<PieceKind>(kind));
+    if (!(measured[kind] > 0) || !(forecast > 0)) return {};
+    levels[kind] = measured[kind] / forecast;
+    all_measured += measured[kind];
+    all_forecast += forecast;
+  }
+  const double mean = all_measured / all_forecast;
+  return {levels[0] / mean, levels[1] / mean, levels[2] / mean};
+}
+
 std::string trace_report(const JobTrace& trace, const SourceFigure& figure) {
-  Catalog catalog(std::make_shared<DescriptionTexts>(figure.texts));
-  TrainingPlan run = resolve(figure.what_if, catalog).training;
-  check_gpu(trace, run.device->name, figure.name);
-  CollectiveCosts costs;
-  const Forecast result = forecast_alone(run, costs);
-  const PartTimes forecast = part_times(result.steps.front());
-  const double passes_us = forecast[PartGroup::compute];
-  const double rest_us = forecast[PartGroup::compression] + forecast[PartGroup::optimizer];
-  if (!run.parallelism) run.parallelism = undivided(run);
-  TimesByKind shares{};
-  if (run.parallelism)
-    shares = times_by_kind(computation_of(run, run.seq_len), run.model->expert_layers,
-                           *run.device->rates);
-  const double all_us = shares[0] + shares[1] + shares[2];
+  const TracedRun run = forecast_of(figure);
+  check_gpu(trace, run.plan.device->name, figure.name);
+  const bool by_kind = run.all() > 0;
   const auto part = [&](PieceKind kind, double other_us = 0) -> std::optional<double> {
-    if (!(all_us > 0)) return std::nullopt;
-    return passes_us * shares[static_cast<std::size_t>(kind)] / all_us + other_us;
+    if (!by_kind) return std::nullopt;
+    return run.passes_us(kind) + other_us;
   };
   const TracedStep step = trace.median();
-  const auto alone = [&](KernelKind kind) { return step.alone_us[static_cast<std::size_t>(kind)]; };
   std::vector<TracePart> parts{
-      {"products", alone(KernelKind::products), part(PieceKind::product)},
-      {"attention", alone(KernelKind::attention), part(PieceKind::attention)},
-      {"element-wise and the rest", alone(KernelKind::other) + alone(KernelKind::copies),
-       part(PieceKind::memory, rest_us)},
-      {"exposed communication", step.exposed_us, forecast[PartGroup::wire]},
-      {"gaps", step.idle_us, forecast[PartGroup::bubble]}};
-  if (!(all_us > 0))
-    parts.push_back({"computing, all of it", step.computing_us, passes_us + rest_us});
+      {"products", alone_us(step, KernelKind::products), part(PieceKind::product)},
+      {"attention", alone_us(step, KernelKind::attention), part(PieceKind::attention)},
+      {"element-wise and the rest",
+       alone_us(step, KernelKind::other) + alone_us(step, KernelKind::copies),
+       part(PieceKind::memory, run.rest_us())},
+      {"exposed communication", step.exposed_us, run.parts[PartGroup::wire]},
+      {"gaps", step.idle_us, run.parts[PartGroup::bubble]}};
+  if (!by_kind)
+    parts.push_back(
+        {"computing, all of it", step.computing_us, run.parts[PartGroup::compute] + run.rest_us()});
   const double hidden_us =
       step.kernel_us[static_cast<std::size_t>(KernelKind::communication)] - step.exposed_us;
   return fmt::format("{}: {} step{}{}{}{}\n\n{:<28} {:>14} {:>14}\n", figure.name,
@@ -139,7 +185,7 @@ std::string trace_report(const JobTrace& trace, const SourceFigure& figure) {
                      trace.gpus > 1 ? fmt::format(", the first of {} GPUs", trace.gpus) : "",
                      trace.truncated ? ", a truncated file" : "", "part of the step",
                      "measured (ms)", "forecast (ms)") +
-         table_of(parts) + table_of({{"step", step.time_us, result.steps.front().step_time_us}}) +
+         table_of(parts) + table_of({{"step", step.time_us, run.step.step_time_us}}) +
          fmt::format("Communication behind computing: {:.2f} ms measured.\n", hidden_us * 1e-3) +
          largest_of(parts);
 }

@@ -17,11 +17,19 @@
 
 #include <string>
 
+#include "topologies/program_level.h"
 #include "validate/program/job_trace.h"
 
 namespace lambcast {
 
 // Throws Error (usage) if the trace is of another GPU than the run's.
 std::string trace_report(const JobTrace& trace, const SourceFigure& figure);
+
+// Returns the levels of the kinds of kernels in the traced run: measured over forecast time m_k /
+// f_k, divided by sum m_k / sum f_k. The forecast is that of the program without a measured level;
+// updates count among the measured element-wise kernels and are subtracted as forecast. All are 1
+// if the passes are not priced kernel by kernel or the trace has no kernel of a forecast kind: an
+// unfused attention runs as products and element-wise kernels.
+KindLevels kind_levels(const JobTrace& trace, const SourceFigure& figure);
 
 }  // namespace lambcast

@@ -8,6 +8,7 @@
 #include "models/training/price/passage.h"
 #include "models/training/run/error_source.h"
 #include "models/training/run/layout_case.h"
+#include "models/training/run/step.h"
 
 namespace lambcast {
 namespace {
@@ -53,6 +54,22 @@ TEST_CASE("measured program: no unmeasured program claims the width of a measure
       CHECK(width_of_passes(training).log < unmeasured.log);
     }
   }
+}
+
+TEST_CASE("measured program: levels by kind lengthen the kernels of their kind") {
+  const auto forward = [](const KindLevels& kinds) {
+    TrainingPlan training = layout_training({});
+    training.program = ProgramLevel{"megatron", "half", {1, {Kind::fitted, "test"}}, 0.97, 1.03};
+    training.program->kinds = kinds;
+    CollectiveCosts costs;
+    return run_step(training, {StepKind::uniform, 1024, 1}, costs).metrics.forward.s();
+  };
+  const double usual = forward({});
+  const double longer[] = {forward({2, 1, 1}) - usual, forward({1, 2, 1}) - usual,
+                           forward({1, 1, 2}) - usual};
+  for (const double each : longer) CHECK(each > 0.02 * usual);
+  CHECK(longer[0] + longer[1] + longer[2] == Approx(usual));
+  CHECK(forward({2, 2, 2}) == Approx(2 * usual));
 }
 
 // The expected largest of n normal numbers grows from 1.42 for n = 8 to 3.04 for n = 512 (tables of

@@ -32,9 +32,14 @@ double slowest_over_mean(const TrainingPlan& training) {
 
 GpuRates rates_of_slowest(const TrainingPlan& training, double off) {
   LAMBCAST_CHECK(training.device->rates, "{} has no rates of kernels", training.device->name);
-  return slowed(*training.device->rates, training.cluster->stack.compute_scale.value *
-                                             level_of(training) * slowest_over_mean(training) *
-                                             off);
+  GpuRates rates =
+      slowed(*training.device->rates, training.cluster->stack.compute_scale.value *
+                                          level_of(training) * slowest_over_mean(training) * off);
+  if (training.program) {
+    const KindLevels& kinds = training.program->kinds;
+    rates.piece_factors = {kinds.products, kinds.attention, kinds.element_wise};
+  }
+  return rates;
 }
 
 }  // namespace lambcast
