@@ -114,11 +114,18 @@ JobTrace read_job_trace(const std::string& path) {
   std::ranges::sort(spans);
   if (!recorded.steps_of_gpu.empty()) add_gaps(spans);
   std::ranges::sort(recorded.kernels, {}, &TracedKernel::begin_us);
-  JobTrace trace{recorded.gpu, recorded.gpus, {}, 0, recorded.truncated};
+  JobTrace trace{
+      recorded.gpu, recorded.gpus, {}, 0, recorded.truncated, std::move(recorded.collectives)};
   const bool cut = spans.size() >= 3;
   for (std::size_t i = cut ? 1 : 0; i < spans.size() - (cut ? 1 : 0); ++i)
     trace.steps.push_back(step_of(recorded.kernels, spans[i]));
   trace.left_out = cut ? 2 : 0;
+  const double begin = spans[cut ? 1 : 0].first, end = spans[spans.size() - (cut ? 2 : 1)].second;
+  for (const TracedKernel& kernel : recorded.kernels)
+    if (kernel.collective >= 0 && kernel.begin_us >= begin && kernel.begin_us < end)
+      trace.collectives[static_cast<std::size_t>(kernel.collective)].times.push_back(
+          Duration::microseconds(kernel.end_us - kernel.begin_us));
+  std::erase_if(trace.collectives, [](const TracedCollective& call) { return call.times.empty(); });
   return trace;
 }
 

@@ -24,6 +24,7 @@
 #include <string_view>
 #include <vector>
 
+#include "validate/program/traced_collectives.h"
 #include "validate/replay/source.h"
 
 namespace lambcast {
@@ -46,6 +47,7 @@ struct JobTrace {
   std::vector<TracedStep> steps;
   int left_out = 0;  // steps left out at the ends of the trace
   bool truncated = false;
+  std::vector<TracedCollective> collectives = {};  // of these steps
   // Returns the medians over the steps.
   TracedStep median() const;
 };

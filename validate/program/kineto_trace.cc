@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -33,6 +34,11 @@ class TraceReader final : public nlohmann::json_sax<nlohmann::json> {
     if (depth_ == event_depth_ && key_ == "ph") complete_ = value == "X";
     if (depth_ == event_depth_ && key_ == "cat") category_ = value;
     if (in_devices_ && key_ == "name" && recorded_.gpu.empty()) recorded_.gpu = value;
+    if (depth_ == event_depth_ + 1) {
+      if (key_ == "Collective name") call_.op = value;
+      if (key_ == "dtype") call_.type = value;
+      if (key_ == "Process Group Ranks") call_.members = value;
+    }
     return true;
   }
   bool binary(binary_t&) override { return true; }
@@ -69,6 +75,11 @@ class TraceReader final : public nlohmann::json_sax<nlohmann::json> {
   static constexpr int none = -1;
 
   bool number(double value) {
+    if (depth_ == event_depth_ + 1) {
+      if (key_ == "In msg nelems") call_.elements_in = value;
+      if (key_ == "Out msg nelems") call_.elements_out = value;
+      if (key_ == "Group size") call_.ranks = static_cast<int>(value);
+    }
     if (depth_ != event_depth_) return true;
     if (key_ == "ts") begin_us_ = value;
     if (key_ == "dur") duration_us_ = value;
@@ -79,6 +90,7 @@ class TraceReader final : public nlohmann::json_sax<nlohmann::json> {
     name_.clear();
     category_.clear();
     complete_ = false;
+    call_ = {};
     begin_us_ = duration_us_ = -1;
   }
 
@@ -90,14 +102,27 @@ class TraceReader final : public nlohmann::json_sax<nlohmann::json> {
       if (name_.starts_with(step_mark))
         (of_gpu ? recorded_.steps_of_gpu : recorded_.steps).push_back(span);
     } else if (category_ == "kernel" || category_ == "Kernel") {
-      recorded_.kernels.push_back({span.first, span.second, kind_of_kernel(name_)});
+      recorded_.kernels.push_back(
+          {span.first, span.second, kind_of_kernel(name_), number_of_call()});
     } else if (category_ == "gpu_memcpy" || category_ == "gpu_memset" || category_ == "Memcpy" ||
                category_ == "Memset") {
       recorded_.kernels.push_back({span.first, span.second, KernelKind::copies});
     }
   }
 
+  // Returns the index of the event's collective, or -1 if it is none.
+  int number_of_call() {
+    if (call_.op.empty() || call_.ranks < 2) return -1;
+    auto& calls = recorded_.collectives;
+    const auto found = std::ranges::find_if(
+        calls, [&](const TracedCollective& other) { return other.same_call(call_); });
+    const auto index = static_cast<int>(found - calls.begin());
+    if (found == calls.end()) calls.push_back(call_);
+    return index;
+  }
+
   RecordedTrace& recorded_;
+  TracedCollective call_;
   int depth_ = 0, event_depth_ = none;
   bool in_devices_ = false, complete_ = false;
   std::string key_, name_, category_;

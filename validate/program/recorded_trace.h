@@ -11,7 +11,7 @@
 //            annotations of the GPU do. Without such calls it is the range itself.
 //
 // Sources: pytorch/kineto libkineto/src/output_json.cpp; Nsight Systems, exported data.
-// Left out: shapes of products, sizes of collectives.
+// Left out: shapes of products; with Nsight Systems, sizes of collectives.
 #pragma once
 
 #include <string>
@@ -25,12 +25,14 @@ namespace lambcast {
 struct TracedKernel {
   double begin_us = 0, end_us = 0;
   KernelKind kind = KernelKind::other;
+  int collective = -1;  // index of its call, if the trace says which
 };
 
 struct RecordedTrace {
   std::string gpu;  // empty if the trace names none
   int gpus = 1;     // number of GPUs, of which the kernels of one are read
   std::vector<TracedKernel> kernels;
+  std::vector<TracedCollective> collectives;  // without times
   std::vector<std::pair<double, double>> steps, steps_of_gpu;
   bool truncated = false;
 };

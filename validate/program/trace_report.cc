@@ -187,7 +187,9 @@ std::string trace_report(const JobTrace& trace, const SourceFigure& figure) {
                      "measured (ms)", "forecast (ms)") +
          table_of(parts) + table_of({{"step", step.time_us, run.step.step_time_us}}) +
          fmt::format("Communication behind computing: {:.2f} ms measured.\n", hidden_us * 1e-3) +
-         largest_of(parts);
+         largest_of(parts) +
+         collectives_report(trace.collectives, static_cast<int>(trace.steps.size()),
+                            run.plan.cluster);
 }
 
 }  // namespace lambcast
