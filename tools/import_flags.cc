@@ -15,7 +15,8 @@ std::vector<CLI::Option*> add_import_flags_but_nodes(CLI::App& command,
           .add_option("--ranks", hints.ranks,
                       "number of ranks of a log that does not name it (default: the log's)")
           ->check(CLI::Range(1, 1'000'000)),
-      command.add_flag("--in-place", hints.in_place, "take the in-place columns of nccl-tests")};
+      command.add_flag("--in-place", hints.in_place,
+                       "take the in-place columns of nccl-tests and lambcast measure")};
 }
 
 std::vector<CLI::Option*> add_import_flags(CLI::App& command, validate::ImportHints& hints) {

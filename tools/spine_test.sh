@@ -50,10 +50,10 @@ awk -v e="$error" 'BEGIN { exit !(e != "" && e <= 5) }' || fail "median error on
 # Measured once more, at other sizes: fitted, and validated on tables that the fit did not see.
 on_hosts "$lambcast" measure --backend mpi --tables "$folder/more" --op all_reduce,all_gather -d float,uint8 -b 96K -e 384K -f 2 \
   -n 3 -a 3 --statistic median >out 2>&1 || fail "the measurement ends with $?: $(cat out)"
-"$lambcast" calibrate mine/tables/*.csv more/tables/all_reduce-n2.csv --cluster preset.toml -o cluster.toml >out 2>&1 ||
+"$lambcast" calibrate --in-place mine/tables/*.csv more/tables/all_reduce-n2.csv --cluster preset.toml -o cluster.toml >out 2>&1 ||
   fail "calibrate: $(cat out)"
 for table in all_gather-n3 all_gather-uint8-n3 all_gather-n2; do
-  "$lambcast" validate --against "more/tables/$table.csv" --cluster cluster.toml --max-error 10% >out 2>&1 ||
+  "$lambcast" validate --in-place --against "more/tables/$table.csv" --cluster cluster.toml --max-error 10% >out 2>&1 ||
     fail "$table is not forecast within 10 %: $(cat out)"
 done
 "$lambcast" simulate --cluster cluster.toml --device device.toml --model bert-large --gpus 3 --optimizer onebit_lamb --backend mpi \

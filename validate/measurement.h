@@ -111,19 +111,21 @@ double busbw_GBps(const Measurement& measurement, const Row& row);
 // size_bytes,time_us,algbw_GBps,busbw_GBps and, if there is a spread, min_us,max_us. The bandwidth
 // columns are for human readers: only the time is used, and the ratios of bandwidths to times are
 // recorded. `lambcast measure` adds the column `wrong`, the elements that differ from the exact
-// result, empty if none was checked. A header without `kind` counts as published; `operation` and
-// `ranks` replace missing lines. Throws Error with file, line and reason, also for a row with wrong
-// results.
+// result, empty if none was checked, and the same columns in place: in_place_us, in_place_min_us,
+// in_place_max_us, in_place_wrong. With `in_place` those are the times, if there are any. A header
+// without `kind` counts as published; `operation` and `ranks` replace missing lines. Throws Error
+// with file, line and reason, also for a row with wrong results.
 Measurement read_measurement_csv(std::string_view text, std::string_view name,
                                  std::optional<Operation> operation = {},
-                                 std::optional<int> ranks = {});
+                                 std::optional<int> ranks = {}, bool in_place = false);
 std::string write_measurement_csv(const Measurement& measurement);
 
 // Return parts of the CSV, for rows written one by one: the comment lines with line ends; the
-// header line and a row without line ends.
+// header line, a row and the times in it without line ends.
 std::string measurement_csv_comments(const Measurement& measurement);
 std::string measurement_csv_columns(bool spread);
 std::string measurement_csv_row(const Measurement& measurement, const Row& row, bool spread);
+std::string measurement_csv_times(const Row& row, bool spread);
 
 // Merges separate runs of one measurement: for each size the median of the times, the smallest low
 // and the largest high. Throws Error if the runs differ in operation, ranks or sizes.

@@ -119,10 +119,23 @@ std::optional<PrintedBandwidths> printed_bandwidths(const csv::Table& table,
 // More exact than Duration::us(): dividing picoseconds by a million rounds correctly.
 double microseconds(Duration d) { return static_cast<double>(d.ps()) / 1e6; }
 
+// Reads the time of a row and its spread from the columns of one placement.
+Row read_row(const csv::Table& table, std::size_t i, const char* time, const char* low,
+             const char* high) {
+  Row row{Bytes(positive(table, i, "size_bytes")), positive_time(table, i, time), {}};
+  if (!table.has(low) || !table.has(high)) return row;
+  row.spread = Spread{positive_time(table, i, low), positive_time(table, i, high)};
+  if (row.time < row.spread->low || row.time > row.spread->high)
+    fail_input({table.name, table.lines[i], time},
+               fmt::format("is not between {} and {}", low, high));
+  return row;
+}
+
 }  // namespace
 
 Measurement read_measurement_csv(std::string_view text, std::string_view name,
-                                 std::optional<Operation> operation, std::optional<int> ranks) {
+                                 std::optional<Operation> operation, std::optional<int> ranks,
+                                 bool in_place) {
   const csv::Table table = csv::parse(text, name);
   Measurement result;
   result.provenance.kind = Kind::published;
@@ -138,25 +151,18 @@ Measurement read_measurement_csv(std::string_view text, std::string_view name,
     fail_input({file, 0, {}}, "has no '# collective: ...' line: name it with --op");
   if (result.ranks == 0)
     fail_input({file, 0, {}}, "has no '# ranks: ...' line: give them with --ranks");
-  const bool spread = table.has("min_us") && table.has("max_us");
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
-    if (table.has("wrong") && !table.text(i, "wrong").empty() && table.number(i, "wrong") > 0) {
-      fail_input({file, table.lines[i], "wrong"},
-                 fmt::format("{} elements of the result are wrong", table.text(i, "wrong")));
-    }
-    Row row;
-    row.size = Bytes(positive(table, i, "size_bytes"));
-    row.time = positive_time(table, i, "time_us");
-    if (spread) {
-      row.spread = Spread{positive_time(table, i, "min_us"), positive_time(table, i, "max_us")};
-      if (row.time < row.spread->low || row.time > row.spread->high) {
-        fail_input({file, table.lines[i], "time_us"}, "is not between min_us and max_us");
-      }
-    }
-    result.rows.push_back(row);
+    for (const char* wrong : {"wrong", "in_place_wrong"})
+      if (table.has(wrong) && !table.text(i, wrong).empty() && table.number(i, wrong) > 0)
+        fail_input({file, table.lines[i], wrong},
+                   fmt::format("{} elements of the result are wrong", table.text(i, wrong)));
+    result.rows.push_back(read_row(table, i, "time_us", "min_us", "max_us"));
   }
   if (result.rows.empty()) fail_input({file, 0, {}}, "has no rows");
   result.printed = printed_bandwidths(table, result.rows);
+  if (in_place && table.has("in_place_us"))
+    for (std::size_t i = 0; i < table.rows.size(); ++i)
+      result.rows[i] = read_row(table, i, "in_place_us", "in_place_min_us", "in_place_max_us");
   return result;
 }
 
@@ -182,6 +188,14 @@ std::string measurement_csv_comments(const Measurement& m) {
 
 std::string measurement_csv_columns(bool spread) {
   return std::string("size_bytes,time_us,algbw_GBps,busbw_GBps") + (spread ? ",min_us,max_us" : "");
+}
+
+std::string measurement_csv_times(const Row& row, bool spread) {
+  std::string times = csv::number(microseconds(row.time));
+  if (spread)
+    times += fmt::format(",{},{}", csv::number(microseconds(row.spread->low)),
+                         csv::number(microseconds(row.spread->high)));
+  return times;
 }
 
 std::string measurement_csv_row(const Measurement& m, const Row& row, bool spread) {

@@ -8,6 +8,7 @@
 #include "sim/base/csv.h"
 #include "validate/importers/json_text.h"
 #include "validate/importers/lines.h"
+#include "validate/importers/nccl_names.h"
 #include "validate/importers/rank_count.h"
 
 namespace lambcast::validate {
@@ -45,11 +46,35 @@ std::vector<Measurement> import_other_json(std::string_view text, std::string_vi
              "what nccl-tests -J, iperf3 -J and lambcast measure --format json write");
 }
 
+// Returns whether lambcast measure has in-place columns for an operation with each backend.
+bool always_in_place(Operation operation) {
+  return operation == Operation::all_reduce || operation == Operation::all_gather ||
+         operation == Operation::reduce_scatter;
+}
+
+// Throws Error for settings of lambcast measure whose times differ from those in a training step.
+void check_settings(const Measurement& m, const std::string& file) {
+  for (const auto& [key, flags] : m.notes) {
+    const std::vector<std::string_view> words = words_of(flags);
+    for (std::size_t i = 0; key == "options" && i + 1 < words.size(); ++i) {
+      const auto value = as_integer(words[i + 1]);
+      if (words[i] == "-w" && value == 0) fail_input({file, 0, key}, first_collectives);
+      if (words[i] == "-z" && value == 1) fail_input({file, 0, key}, blocking_collectives);
+      if (words[i] == "-G" && value > 0) fail_input({file, 0, key}, captured_collectives);
+      if (words[i] == "-m" && value > 1) fail_input({file, 0, key}, operations_in_groups(*value));
+    }
+  }
+}
+
 // Hints fill in what the project's CSV leaves out; a contradicting hint is rejected.
 std::vector<Measurement> import_csv(std::string_view text, std::string_view name,
                                     const ImportHints& hints) {
   const std::string file(name);
-  Measurement m = read_measurement_csv(text, file, hints.operation, hints.ranks);
+  Measurement m = read_measurement_csv(text, file, hints.operation, hints.ranks, hints.in_place);
+  const csv::Table rows = csv::parse(text, name);
+  if (hints.in_place && !rows.has("in_place_us") && always_in_place(m.operation))
+    fail_input({file, 0, "--in-place"}, "has no in-place columns");
+  check_settings(m, file);
   if (hints.operation && *hints.operation != m.operation) {
     fail_input({file, 0, "--op"}, fmt::format("is a table of {}, not of {}", name_of(m.operation),
                                               name_of(*hints.operation)));
@@ -62,7 +87,7 @@ std::vector<Measurement> import_csv(std::string_view text, std::string_view name
   agree("--ranks", m.ranks, hints.ranks);
   agree("--nodes", m.nodes, hints.nodes);
   if (hints.nodes) m.nodes = hints.nodes;
-  check_bandwidths(csv::parse(text, name), m);
+  check_bandwidths(rows, m);
   return {m};
 }
 
@@ -80,7 +105,7 @@ constexpr Importer table[] = {
     {false, "#bytes", import_perftest},
     {false, "MsgRate[Mpps]", import_perftest},
     {false, "] Interval ", refuse_iperf3_text},
-    {false, "size_bytes,time_us", import_csv},
+    {false, "size_bytes,time_us", import_csv, true},
     {false, "", import_nccl_tests_text, true},
 };
 
@@ -98,7 +123,8 @@ std::vector<Measurement> import_measurements(std::string_view text, std::string_
     return each.is_json == json && contains(text, each.words);
   });
   if (hints.in_place && !importer->in_place) {
-    fail_input({std::string(name), 0, "--in-place"}, "only nccl-tests prints in-place columns");
+    fail_input({std::string(name), 0, "--in-place"},
+               "only nccl-tests and lambcast measure print in-place columns");
   }
   return importer->read(text, name, hints);
 }

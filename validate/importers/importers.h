@@ -21,7 +21,9 @@ struct ImportHints {
   std::optional<Operation> operation;
   std::optional<int> ranks;
   std::optional<int> nodes;
-  bool in_place = false;  // nccl-tests: take the in-place columns
+  // Take the in-place columns of nccl-tests or lambcast measure, which training corresponds to. A
+  // CSV of an operation without an in-place form is read out of place.
+  bool in_place = false;
 };
 
 // Reads the text output of nccl-tests. A header starts at its '#', a row at its size; prefixes of

@@ -394,15 +394,22 @@ TEST_CASE("an invalid time is refused with its line") {
         "f:4: time_us: 10000000000000 us is over 104 days");
 }
 
-TEST_CASE("in-place columns can be chosen only for nccl-tests") {
+TEST_CASE("in-place columns can be chosen only for formats that have them") {
   ImportHints hints = ranks(16);
   hints.in_place = true;
   const std::string csv = "# collective: all_gather\n# ranks: 16\nsize_bytes,time_us\n64,5\n";
-  for (const std::string& text : {csv, fixture("osu_allreduce.txt"), fixture("iperf3_single.json"),
+  for (const std::string& text : {fixture("osu_allreduce.txt"), fixture("iperf3_single.json"),
                                   fixture("perftest_write_bw.txt")}) {
     CHECK(refusal(import_measurements, text, hints) ==
-          "f: --in-place: only nccl-tests prints in-place columns");
+          "f: --in-place: only nccl-tests and lambcast measure print in-place columns");
   }
+  CHECK(refusal(import_measurements, csv, hints) == "f: --in-place: has no in-place columns");
+  // An all-to-all of NCCL has no in-place form.
+  const std::string apart = "# collective: all_to_all\n# ranks: 16\nsize_bytes,time_us\n64,5\n";
+  CHECK(import_measurements(apart, "f", hints)[0].rows[0].time == Duration::microseconds(5));
+  CHECK(refusal(import_measurements, "# options: -d float -w 0\n" + apart, {}) ==
+        "f: options: times of the first calls (-w 0), in which connections are made; measure with "
+        "-w 1 and more");
 }
 
 TEST_CASE("the ratio determines the ranks only as far as rounding allows") {

@@ -41,6 +41,12 @@ TEST_CASE("flags have the meaning that they have in nccl-tests") {
   CHECK(sizes_to_run(o, block_bytes(o.operation, 4)) ==
         std::vector<std::uint64_t>{65536, 262144, 1048576});
   CHECK(parse_measure_flags({}).rank_time == RankTime::mean);
+  const MeasureOptions launched = parse_measure_flags({"-m", "3", "-G", "2", "-z", "1"});
+  CHECK(launched.aggregated == 3);
+  CHECK(launched.graph_launches == 2);
+  CHECK(launched.blocking);
+  CHECK(refusal({"-m", "0"}) != "accepted");
+  CHECK_THAT(refusal({"-z", "2"}), Catch::StartsWith("-z: unknown value '2'"));
 }
 
 TEST_CASE("sizes are whole blocks") {
@@ -112,7 +118,7 @@ TEST_CASE("every type holds the values and sums of its pattern exactly") {
 TEST_CASE("flags that only nccl-tests has are refused with the replacement") {
   CHECK(refusal({"--datatype", "half"}) == "--datatype: is spelled -d here");
   CHECK_THAT(refusal({"-t", "8"}), Catch::Contains("give -g, or start more processes"));
-  for (const char* flag : {"-o", "-m", "-G", "-z", "--nthreads", "--blocking"})
+  for (const char* flag : {"-o", "-t", "--nthreads"})
     CHECK_THAT(refusal({flag, "1"}), Catch::Contains("is not supported"));
   CHECK(refusal({"--minbytes", "8"}) == "--minbytes: is spelled -b here");
 }
@@ -171,6 +177,9 @@ TEST_CASE("a measurement that NCCL cannot do is refused before it searches for a
   CHECK_THAT(nccl_refusal({"--statistic", "median"}),
              Catch::StartsWith("usage: --statistic: NCCL"));
   CHECK_THAT(nccl_refusal({"--staging", "memcpy"}), Catch::StartsWith("usage: --staging: NCCL"));
+  CHECK_THAT(nccl_refusal({"--op", "compressed_allreduce", "-m", "2"}),
+             Catch::StartsWith("usage: -m: compressed_allreduce runs kernels"));
+  CHECK_THAT(nccl_refusal({"-z", "1", "-G", "1"}), Catch::StartsWith("usage: -z: no rank waits"));
   CHECK(nccl_refusal({"--share-gpu", "yes"}) ==
         "usage: -g: --share-gpu without a launcher needs the number of ranks (allowed: 2 to 8 per "
         "GPU)");

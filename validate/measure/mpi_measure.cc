@@ -25,6 +25,9 @@ void check_options(const MeasureOptions& options, int ranks) {
   if (options.staging != Staging::none && options.operation != Operation::compressed_allreduce) {
     fail_input({{}, 0, "--staging"}, "only compressed_allreduce has copies to stage");
   }
+  if (options.aggregated > 1) fail_input({{}, 0, "-m"}, "is for NCCL: MPI has no groups of calls");
+  if (options.graph_launches > 0) fail_input({{}, 0, "-G"}, "is for NCCL: MPI here uses no GPU");
+  if (options.blocking) fail_input({{}, 0, "-z"}, "is for NCCL: with MPI, each call is waited for");
   if (options.root >= ranks) {
     fail_input({{}, 0, "-r"}, fmt::format("there is no rank {} among {}", options.root, ranks));
   }
@@ -41,10 +44,9 @@ void check_options(const MeasureOptions& options, int ranks) {
 
 std::unique_ptr<TimedCollective> prepare(const MeasureOptions& options, std::uint64_t size,
                                          Placement placement) {
-  if (options.operation != Operation::compressed_allreduce) {
-    return mpi_collective(options, size, placement);
-  }
-  return placement == Placement::in_place ? nullptr : deepspeed_mpi_exchange(options, size);
+  if (options.operation == Operation::compressed_allreduce)
+    return deepspeed_mpi_exchange(options, size);
+  return mpi_collective(options, size, placement);
 }
 
 std::uint64_t block_of(const MeasureOptions& options, int ranks) {
@@ -130,9 +132,8 @@ MeasuredRow measure_size(const MeasureOptions& options, std::uint64_t size, int 
     return measure_half(collective, options, size, ranks);
   };
   MeasuredRow row{half(*prepare(options, size, Placement::out_of_place)), {}};
-  if (!shows_in_place(options.format)) return row;
-  const auto in_place = prepare(options, size, Placement::in_place);
-  if (in_place) row.in_place = half(*in_place);
+  if (has_in_place(options.operation, Backend::mpi_host))
+    row.in_place = half(*prepare(options, size, Placement::in_place));
   return row;
 }
 

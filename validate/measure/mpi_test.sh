@@ -46,8 +46,12 @@ tables=$(mktemp -d)
 run 2 --tables "$tables" --op all_reduce,all_gather -d float,half -b 1K -e 64K -f 8 -n 2
 found=$(cd "$tables/tables" && echo *)
 [ "$found" = "all_gather-half-n1.csv all_gather-n1.csv all_reduce-n1.csv" ] || fail "the tables are $found"
-grep -q '^# options: -d half -b 1024 -e 65536 -f 8 -n 2 -w 1 -c 1 -N 1$' "$tables/tables/all_gather-half-n1.csv" ||
+grep -q '^# options: -d half -b 1024 -e 65536 -f 8 -n 2 -w 1 -c 1 -N 1 -m 1 -G 0 -z 0 -a 1 -r 0$' "$tables/tables/all_gather-half-n1.csv" ||
   fail "the settings are not kept: $(cat "$tables/tables/all_gather-half-n1.csv")"
+for table in all_gather-n1 all_reduce-n1; do
+  [ "$(grep -c '^[0-9][^,]*\(,[^,]*\)\{5\},0,[0-9][^,]*\(,[^,]*\)\{2\},0$' "$tables/tables/$table.csv")" = 3 ] ||
+    fail "$table has not 3 rows out of place and in place: $(cat "$tables/tables/$table.csv")"
+done
 rm -r "$tables"
 
 # With an odd number of ranks, block sizes are not powers of two.
@@ -69,7 +73,7 @@ code=0
 wait $launcher || code=$?
 [ $code != 0 ] || fail "the run was over before it could be stopped"
 [ "$(grep -c '^[0-9]' "$rows")" -ge 3 ] || fail "no three rows within 30 s: $(cat "$rows")"
-awk -F, '/^[0-9]/ && NF != 7 {exit 1}' "$rows" || fail "a row is cut off: $(cat "$rows")"
+awk -F, '/^[0-9]/ && NF != 11 {exit 1}' "$rows" || fail "a row is cut off: $(cat "$rows")"
 [ "$(tail -c 1 "$rows" | wc -l)" = 1 ] || fail "the last row is cut off: $(tail -n 1 "$rows")"
 
 # The manifest exists from the first row on; if it cannot be written, all ranks end.
@@ -98,7 +102,7 @@ out=$(run 2 --op nothing 2>&1) || code=$?
 [ "$(grep -c 'unknown collective' <<< "$out")" = 1 ] || fail "not said once: $out"
 
 # Flags that would have no effect are refused.
-for flags in '--share-gpu yes' '-g 2' '--staging memcpy'; do
+for flags in '--share-gpu yes' '-g 2' '--staging memcpy' '-m 2' '-G 1' '-z 1'; do
   code=0
   # shellcheck disable=SC2086
   out=$(run 1 --op all_reduce $flags 2>&1) || code=$?

@@ -151,12 +151,6 @@ class NcclCollective final : public TimedCollective {
 
 std::unique_ptr<TimedCollective> nccl_collective(const MeasureOptions& options, const Gpus& gpus,
                                                  std::uint64_t size, Placement placement) {
-  const Operation op = options.operation;
-  // These operations are not run in place. An in-place reduce would leave data on ranks that the
-  // check expects to be empty.
-  const bool apart =
-      op == Operation::all_to_all || op == Operation::send_recv || op == Operation::reduce;
-  if (apart && placement == Placement::in_place) return nullptr;
   return std::make_unique<NcclCollective>(options, gpus, size, placement);
 }
 

@@ -26,6 +26,15 @@ void check_flags(const MeasureOptions& options, const Launch& launch) {
   if (options.statistic == Statistic::median) {
     fail_input({{}, 0, "--statistic"}, "NCCL is timed over all iterations at once", "mean");
   }
+  if (options.aggregated > 1 && options.operation == Operation::compressed_allreduce) {
+    fail_input({{}, 0, "-m"},
+               "compressed_allreduce runs kernels between its calls, so no group of "
+               "NCCL holds several",
+               "1");
+  }
+  if (options.blocking && options.graph_launches > 0) {
+    fail_input({{}, 0, "-z"}, "no rank waits inside a CUDA graph (-G)", "0");
+  }
   if (options.share_gpu && launch.processes > 1 && options.gpus_per_process > 1) {
     fail_input({{}, 0, "-g"}, "with --share-gpu a process of a launcher is one rank", "1");
   }

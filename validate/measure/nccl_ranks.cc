@@ -47,16 +47,39 @@ void wait_for(const Gpus& gpus) {
   for (const auto& gpu : gpus) gpu->wait();
 }
 
-// Returns the time of one iteration of a batch, as measured by this thread.
-double time_batch(TimedCollective& collective, const Gpus& gpus, Rendezvous& others,
-                  int iterations) {
+// Enqueues the calls of one iteration, several of them in one group of NCCL.
+void run_iteration(const std::function<void()>& call, const Gpus& gpus, int calls) {
+  if (calls == 1) return call();
+  const cuda::NcclApi& nccl = gpus.front()->nccl;
+  cuda::Group group(nccl);
+  require(nccl, group.started(), "ncclGroupStart");
+  for (int i = 0; i < calls; ++i) call();
+  require(nccl, group.end(), "ncclGroupEnd");
+}
+
+// Returns the time of one call of a batch of iterations, as measured by this thread. With
+// `graph_launches`, the batch is captured in CUDA graphs before the time starts, and launched so
+// many times.
+double time_batch(const std::function<void()>& call, const MeasureOptions& options,
+                  const Gpus& gpus, Rendezvous& others, int iterations, int graph_launches) {
+  const auto batch = [&] {
+    for (int i = 0; i < iterations; ++i) {
+      run_iteration(call, gpus, options.aggregated);
+      if (!options.blocking) continue;
+      wait_for(gpus);
+      others.exchange({});
+    }
+  };
+  std::function<void()> captured;
+  if (graph_launches > 0) captured = captured_work(gpus, batch);
   wait_for(gpus);
   others.exchange({});
   const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < iterations; ++i) collective.run();
+  if (!captured) batch();
+  for (int launch = 0; launch < graph_launches; ++launch) captured();
   wait_for(gpus);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  return took.count() / iterations;
+  return took.count() / iterations / options.aggregated / std::max(1, graph_launches);
 }
 
 template <typename T>
@@ -86,6 +109,31 @@ double over_members(const std::vector<double>& seconds, RankTime rank_time) {
   return std::accumulate(seconds.begin(), seconds.end(), 0.0) / double(seconds.size());
 }
 
+struct Timed {
+  int iterations = 0;
+  Duration time;
+};
+
+// Warms up, and times as many iterations as the options allow; equal on all ranks.
+Timed time_calls(const std::function<void()>& call, const MeasureOptions& options, const Gpus& gpus,
+                 Rendezvous& others) {
+  Timed timed{options.iterations, {}};
+  const double warm =
+      options.warmup > 0 ? time_batch(call, options, gpus, others, options.warmup, 0) : 0;
+  if (options.seconds_per_size > 0) {
+    const auto all = exchange_numbers(others, warm);
+    const double calls = options.aggregated * std::max(1, options.graph_launches);
+    const double fitting =
+        options.seconds_per_size / (calls * *std::max_element(all.begin(), all.end()));
+    const double least = std::min(3, options.iterations);
+    timed.iterations = static_cast<int>(std::clamp(fitting, least, double(options.iterations)));
+  }
+  const double mine =
+      time_batch(call, options, gpus, others, timed.iterations, options.graph_launches);
+  timed.time = Duration::seconds(over_members(exchange_numbers(others, mine), options.rank_time));
+  return timed;
+}
+
 std::uint64_t wrong_everywhere(TimedCollective& collective, const Gpus& gpus, Rendezvous& others,
                                int iterations) {
   std::uint64_t wrong = 0;
@@ -103,10 +151,9 @@ std::uint64_t wrong_everywhere(TimedCollective& collective, const Gpus& gpus, Re
 
 std::unique_ptr<TimedCollective> prepare(const MeasureOptions& options, const Gpus& gpus,
                                          std::uint64_t size, Placement placement) {
-  if (options.operation != Operation::compressed_allreduce) {
-    return nccl_collective(options, gpus, size, placement);
-  }
-  return placement == Placement::in_place ? nullptr : nccl_compressed_allreduce(gpus, size);
+  if (options.operation == Operation::compressed_allreduce)
+    return nccl_compressed_allreduce(gpus, size);
+  return nccl_collective(options, gpus, size, placement);
 }
 
 MeasuredHalf measure_half(TimedCollective& collective, const MeasureOptions& options,
@@ -115,18 +162,10 @@ MeasuredHalf measure_half(TimedCollective& collective, const MeasureOptions& opt
   result.checked = options.check_iterations > 0;
   if (!result.checked) collective.fill();
   result.wrong = wrong_everywhere(collective, gpus, others, options.check_iterations);
-  result.iterations = options.iterations;
-  const double warm = options.warmup > 0 ? time_batch(collective, gpus, others, options.warmup) : 0;
-  if (options.seconds_per_size > 0) {
-    const auto all = exchange_numbers(others, warm);
-    const double fitting = options.seconds_per_size / *std::max_element(all.begin(), all.end());
-    const double least = std::min(3, options.iterations);
-    result.iterations = static_cast<int>(std::clamp(fitting, least, double(options.iterations)));
-  }
-  const double mine = time_batch(collective, gpus, others, result.iterations);
+  const Timed timed = time_calls([&] { collective.run(); }, options, gpus, others);
+  result.iterations = timed.iterations;
   result.row.size = Bytes(static_cast<double>(size));
-  result.row.time =
-      Duration::seconds(over_members(exchange_numbers(others, mine), options.rank_time));
+  result.row.time = timed.time;
   return result;
 }
 
@@ -136,9 +175,8 @@ MeasuredRow measure_size(const MeasureOptions& options, std::uint64_t size, cons
     return measure_half(collective, options, size, gpus, others);
   };
   MeasuredRow row{half(*prepare(options, gpus, size, Placement::out_of_place)), {}};
-  if (!shows_in_place(options.format)) return row;
-  const auto in_place = prepare(options, gpus, size, Placement::in_place);
-  if (in_place) row.in_place = half(*in_place);
+  if (has_in_place(options.operation, Backend::nccl))
+    row.in_place = half(*prepare(options, gpus, size, Placement::in_place));
   return row;
 }
 

@@ -2,6 +2,7 @@
 // one of several threads that share a GPU.
 #pragma once
 
+#include <functional>
 #include <ostream>
 
 #include "validate/measure/gpu.h"
@@ -24,6 +25,11 @@ struct LocalRanks {
 // table that are not determined here; the ranks' places come from `others`. Rank 0 writes to `out`.
 int measure_ranks(MeasuredTable head, const LocalRanks& local, Rendezvous& others,
                   std::ostream& out);
+
+// Captures what `enqueue` enqueues on the streams of `gpus`, which must be idle, in CUDA graphs, as
+// -G of nccl-tests does; nothing runs yet. Returns a function that enqueues the captured work;
+// `gpus` must outlive it. Both throw Error{Exit::failure} naming the call that failed.
+std::function<void()> captured_work(const Gpus& gpus, const std::function<void()>& enqueue);
 
 // Returns the places of all ranks; all threads call it. Throws Error (failure) if they do not hold
 // `local.ranks` ranks together.

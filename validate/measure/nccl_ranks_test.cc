@@ -7,12 +7,19 @@
 
 #include "kernels/cuda_on_cpu/fake_nccl.h"
 #include "sim/base/temporary_folder.h"
+#include "validate/importers/importers.h"
 #include "validate/measure/survey.h"
 #include "validate/survey/survey_tables.h"
 
 using namespace lambcast;
 using namespace lambcast::validate;
 using namespace lambcast::cuda_on_cpu;
+
+// Takes the place of CUDA graphs, which the emulated device does not have.
+std::function<void()> lambcast::validate::captured_work(const Gpus&,
+                                                        const std::function<void()>& enqueue) {
+  return enqueue;
+}
 
 namespace {
 
@@ -178,12 +185,36 @@ TEST_CASE("options without checks, warm-up or in-place columns make fewer calls"
     measure(options, 2, FakeFault::none, *meet_over_tcp({}, 1));
     return fake_counts().groups;
   };
-  options.format = ReportFormat::csv;
-  CHECK(groups() == 2);
-  options.format = ReportFormat::nccl_tests;  // includes in-place columns
   CHECK(groups() == 4);
   options.check_iterations = options.warmup = 1;
   CHECK(groups() == 8);
+  options.operation = Operation::reduce;  // has no in-place form
+  CHECK(groups() == 4);
+}
+
+TEST_CASE("calls in a group, CUDA graphs and waits change the calls as nccl-tests does") {
+  MeasureOptions options = small_sizes(Operation::all_reduce, 2);
+  options.operation = Operation::reduce;
+  options.min_bytes = options.max_bytes = 4000;
+  options.check_iterations = 0;
+  options.format = ReportFormat::csv;
+  const auto sent = [&] {
+    const Outcome outcome = measure(options, 2, FakeFault::none, *meet_over_tcp({}, 1));
+    CHECK(outcome.code == 0);
+    return std::pair(fake_counts().groups, outcome.text);
+  };
+  CHECK(sent().first == 3);  // a warm-up and two iterations
+  options.aggregated = 5;    // five calls in each group
+  CHECK(sent().first == 3);
+  CHECK_THROWS_WITH(import_measurements(sent().second, "f"), Catch::Contains("groups of 5 (-m)"));
+  options.aggregated = 1;
+  options.graph_launches = 4;  // the stand-in for a captured graph runs its calls at each launch
+  CHECK(sent().first == 9);
+  CHECK_THROWS_WITH(import_measurements(sent().second, "f"), Catch::Contains("(-G)"));
+  options.graph_launches = 0;
+  options.blocking = true;
+  CHECK(sent().first == 3);
+  CHECK_THROWS_WITH(import_measurements(sent().second, "f"), Catch::Contains("(-z 1)"));
 }
 
 TEST_CASE("a survey measures a table of each operation and type, and asks before each") {

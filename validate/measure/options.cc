@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "validate/measure/expected_result.h"
@@ -81,96 +82,74 @@ const std::map<std::string, std::string> kOfNcclTests{
     {"-o", "is not supported: every reduction is a sum"},
     {"-t", "is not supported: give -g, or start more processes"},
     {"--nthreads", "is not supported: give -g, or start more processes"},
-    {"-m", "is not supported: an iteration is one call"},
-    {"--agg_iters", "is not supported: an iteration is one call"},
-    {"-G", "is not supported: no call is captured in a CUDA graph"},
-    {"--cudagraph", "is not supported: no call is captured in a CUDA graph"},
-    {"-z", "is not supported: NCCL is waited for after all iterations, MPI after each"},
-    {"--blocking", "is not supported: NCCL is waited for after all iterations, MPI after each"}};
+    {"--agg_iters", "is spelled -m here"},
+    {"--cudagraph", "is spelled -G here"},
+    {"--blocking", "is spelled -z here"}};
 
-// Reads a flag that is a whole number; returns false for any other flag.
-bool apply_whole(const std::string& name, const std::string& value, MeasureOptions& o) {
-  static const std::map<std::string, std::pair<int MeasureOptions::*, int>> flags{
-      {"-n", {&MeasureOptions::iterations, 1}},
-      {"-w", {&MeasureOptions::warmup, 0}},
-      {"-c", {&MeasureOptions::check_iterations, 0}},
-      {"-r", {&MeasureOptions::root, 0}},
-      {"-N", {&MeasureOptions::cycles, 1}},
-      {"-g", {&MeasureOptions::gpus_per_process, 1}}};
-  const auto flag = flags.find(name);
-  if (flag == flags.end()) return false;
-  o.*flag->second.first = parse_whole(value, name, flag->second.second);
-  return true;
+using M = MeasureOptions;
+using Reader = std::function<void(const std::string& name, const std::string& value, M& options)>;
+template <typename T>
+using Words = std::map<std::string, T>;
+
+// Returns a reader that stores parse(value, name, rest...) in a member of the options.
+template <typename T, typename Parse, typename... Rest>
+Reader reads(T M::*member, Parse parse, Rest... rest) {
+  return [=](const std::string& name, const std::string& value, M& options) {
+    options.*member = parse(value, name, rest...);
+  };
 }
 
-void apply(const std::string& name, const std::string& value, MeasureOptions& o) {
-  if (apply_whole(name, value, o)) return;
-  if (name == "-b") {
-    o.min_bytes = parse_size(value, name);
-  } else if (name == "-e") {
-    o.max_bytes = parse_size(value, name);
-  } else if (name == "-f") {
-    o.factor = parse_number(value, name, 1.001);
-  } else if (name == "-i") {
-    o.step_bytes = parse_size(value, name);
-  } else if (name == "-d") {
-    o.type = parse_data_type(value);
-  } else if (name == "-a") {
-    o.rank_time = parse_word<RankTime>(value, name,
-                                       {{"0", RankTime::rank0},
-                                        {"1", RankTime::mean},
-                                        {"2", RankTime::min},
-                                        {"3", RankTime::max}});
-  } else if (name == "--op") {
-    o.operation = parse_operation(value, flag(name), Operation::stream);
-  } else if (name == "--statistic") {
-    o.statistic = parse_word<Statistic>(value, name,
-                                        {{"mean", Statistic::mean}, {"median", Statistic::median}});
-  } else if (name == "--staging") {
-    o.staging =
-        parse_word<Staging>(value, name, {{"none", Staging::none}, {"memcpy", Staging::memcpy}});
-  } else if (name == "--share-gpu") {
-    o.share_gpu = parse_word<bool>(value, name, {{"yes", true}, {"no", false}});
-  } else if (name == "--seconds-per-size") {
-    o.seconds_per_size = parse_number(value, name, 0);
-  } else if (name == "--format") {
-    o.format = parse_word<ReportFormat>(value, name,
-                                        {{"nccl-tests", ReportFormat::nccl_tests},
-                                         {"json", ReportFormat::json},
-                                         {"csv", ReportFormat::csv}});
-  } else if (name == "--manifest") {
-    o.manifest = value;
-  } else if (name == "--algorithm") {
-    o.algorithm = value;
-  } else if (name == "--network") {
-    o.network = value;
-  } else {
-    if (const auto found = kOfNcclTests.find(name); found != kOfNcclTests.end()) {
-      fail_input(flag(name), found->second);
-    }
-    static const std::vector<std::string> kKnown{"-b",
-                                                 "-e",
-                                                 "-f",
-                                                 "-i",
-                                                 "-n",
-                                                 "-w",
-                                                 "-c",
-                                                 "-r",
-                                                 "-g",
-                                                 "-a",
-                                                 "-d",
-                                                 "-N",
-                                                 "--op",
-                                                 "--statistic",
-                                                 "--share-gpu",
-                                                 "--staging",
-                                                 "--seconds-per-size",
-                                                 "--format",
-                                                 "--manifest",
-                                                 "--algorithm",
-                                                 "--network"};
-    fail_unknown(flag(name), "flag", name, kKnown);
-  }
+std::string as_written(const std::string& text, const std::string&) { return text; }
+
+Operation read_operation(const std::string& text, const std::string& name) {
+  return parse_operation(text, flag(name), Operation::stream);
+}
+
+const std::map<std::string, Reader> kReaders{
+    {"-b", reads(&M::min_bytes, parse_size)},
+    {"-e", reads(&M::max_bytes, parse_size)},
+    {"-f", reads(&M::factor, parse_number, 1.001)},
+    {"-i", reads(&M::step_bytes, parse_size)},
+    {"-n", reads(&M::iterations, parse_whole, 1)},
+    {"-w", reads(&M::warmup, parse_whole, 0)},
+    {"-c", reads(&M::check_iterations, parse_whole, 0)},
+    {"-r", reads(&M::root, parse_whole, 0)},
+    {"-g", reads(&M::gpus_per_process, parse_whole, 1)},
+    {"-N", reads(&M::cycles, parse_whole, 1)},
+    {"-m", reads(&M::aggregated, parse_whole, 1)},
+    {"-G", reads(&M::graph_launches, parse_whole, 0)},
+    {"-d", reads(&M::type, parse_data_type)},
+    {"-z", reads(&M::blocking, parse_word<bool>, Words<bool>{{"0", false}, {"1", true}})},
+    {"-a", reads(&M::rank_time, parse_word<RankTime>,
+                 Words<RankTime>{{"0", RankTime::rank0},
+                                 {"1", RankTime::mean},
+                                 {"2", RankTime::min},
+                                 {"3", RankTime::max}})},
+    {"--op", reads(&M::operation, read_operation)},
+    {"--statistic",
+     reads(&M::statistic, parse_word<Statistic>,
+           Words<Statistic>{{"mean", Statistic::mean}, {"median", Statistic::median}})},
+    {"--share-gpu",
+     reads(&M::share_gpu, parse_word<bool>, Words<bool>{{"yes", true}, {"no", false}})},
+    {"--staging", reads(&M::staging, parse_word<Staging>,
+                        Words<Staging>{{"none", Staging::none}, {"memcpy", Staging::memcpy}})},
+    {"--seconds-per-size", reads(&M::seconds_per_size, parse_number, 0)},
+    {"--format", reads(&M::format, parse_word<ReportFormat>,
+                       Words<ReportFormat>{{"nccl-tests", ReportFormat::nccl_tests},
+                                           {"json", ReportFormat::json},
+                                           {"csv", ReportFormat::csv}})},
+    {"--manifest", reads(&M::manifest, as_written)},
+    {"--algorithm", reads(&M::algorithm, as_written)},
+    {"--network", reads(&M::network, as_written)}};
+
+void apply(const std::string& name, const std::string& value, MeasureOptions& options) {
+  if (const auto found = kOfNcclTests.find(name); found != kOfNcclTests.end())
+    fail_input(flag(name), found->second);
+  const auto reader = kReaders.find(name);
+  if (reader != kReaders.end()) return reader->second(name, value, options);
+  std::vector<std::string> known;
+  for (const auto& [each, unused] : kReaders) known.push_back(each);
+  fail_unknown(flag(name), "flag", name, known);
 }
 
 }  // namespace
@@ -189,6 +168,9 @@ std::string_view measure_help() {
   -r RANK                     rank that broadcast and reduce start or end at (default: 0)
   -d WORD                     type: float (the default), half, bfloat16, uint8
   -N N                        times that all sizes are run (default: 1)
+  -m N                        calls of an iteration, in one group of NCCL (default: 1)
+  -G N                        launches of a CUDA graph that holds all iterations, 0 for no graph (default: 0)
+  -z 0|1                      1: all ranks wait after each iteration of NCCL (default: 0)
   -g N                        GPUs of this process (default: all of the node, or 1 under a launcher)
   -a 0|1|2|3                  time of an iteration: of rank 0, or the mean, least or most of all ranks (default: 1)
   --statistic WORD            time of a size: mean (the default) or median of its iterations
@@ -227,6 +209,21 @@ MeasureOptions parse_measure_flags(const std::vector<std::string>& flags) {
   }
   if (options.max_bytes < options.min_bytes) fail_input(flag("-e"), "is below -b");
   return options;
+}
+
+bool has_in_place(Operation operation, Backend backend) {
+  switch (operation) {
+    case Operation::all_reduce:
+    case Operation::all_gather:
+    case Operation::reduce_scatter:
+      return true;
+    case Operation::broadcast:
+      return backend == Backend::nccl;
+    case Operation::all_to_all:
+      return backend == Backend::mpi_host;
+    default:
+      return false;
+  }
 }
 
 DataType parse_data_type(const std::string& text, const std::string& flag) {

@@ -25,9 +25,9 @@ enum class Staging { none, memcpy };
 
 enum class ReportFormat { nccl_tests, json, csv };
 
-// Returns whether a format shows in-place runs. The project's CSV has one time per row, so it does
-// not.
-constexpr bool shows_in_place(ReportFormat format) { return format != ReportFormat::csv; }
+// Returns whether a backend has an in-place form of an operation, in which the input lies in the
+// buffer of the result. Each size is then measured in both forms.
+bool has_in_place(Operation operation, Backend backend);
 
 struct MeasureOptions {
   Operation operation = Operation::all_reduce;
@@ -41,6 +41,9 @@ struct MeasureOptions {
   int check_iterations = 1;            // -c
   int root = 0;                        // -r
   int cycles = 1;                      // -N: times that all sizes are run
+  int aggregated = 1;                  // -m: calls of an iteration, in one group of NCCL
+  int graph_launches = 0;              // -G: launches of a CUDA graph of all iterations; 0: none
+  bool blocking = false;               // -z: all ranks wait after each iteration
   // -g; 0: all local GPUs, or one under a launcher. With share_gpu: ranks of this process.
   int gpus_per_process = 0;
   bool share_gpu = false;  // NCCL: several ranks on one GPU, see shared_gpu.h
@@ -58,8 +61,8 @@ struct MeasureOptions {
 // Returns the help text of the flags, with examples.
 std::string_view measure_help();
 
-// Reads the flags of nccl-tests (-b -e -f -i -n -w -c -r -g -a -d -N) and the long flags of this
-// project: --op, --statistic mean|median, --staging none|memcpy, --share-gpu yes|no,
+// Reads the flags of nccl-tests (-b -e -f -i -n -w -c -r -g -a -d -N -m -G -z) and the long flags
+// of this project: --op, --statistic mean|median, --staging none|memcpy, --share-gpu yes|no,
 // --seconds-per-size S, --format nccl-tests|json|csv, --manifest FILE, --algorithm TEXT,
 // --network TEXT. Throws Error naming the flag; for a flag that only nccl-tests has, the error
 // names its replacement.

@@ -85,8 +85,10 @@ std::string options_words(const MeasureOptions& o) {
   const std::string next =
       o.step_bytes > 0 ? fmt::format("-i {}", o.step_bytes) : fmt::format("-f {:g}", o.factor);
   return fmt::format(
-      "-d {} -b {} -e {} {} -n {} -w {} -c {} -N {}{}", name_of(o.type), o.min_bytes, o.max_bytes,
-      next, o.iterations, o.warmup, o.check_iterations, o.cycles,
+      "-d {} -b {} -e {} {} -n {} -w {} -c {} -N {} -m {} -G {} -z {} -a {} -r {}{}",
+      name_of(o.type), o.min_bytes, o.max_bytes, next, o.iterations, o.warmup, o.check_iterations,
+      o.cycles, o.aggregated, o.graph_launches, int{o.blocking}, static_cast<int>(o.rank_time),
+      o.root,
       o.seconds_per_size > 0 ? fmt::format(" --seconds-per-size {:g}", o.seconds_per_size) : "");
 }
 
@@ -121,9 +123,14 @@ void write_text_head(const MeasuredTable& table, std::ostream& out) {
                      table.library);
   out << fmt::format("# Collective test starting: {}\n", name_of(o.operation));
   out << fmt::format(
-      "# nThread 1 nGpus 1 minBytes {} maxBytes {} step: {}(factor) warmup iters: {} "
-      "iters: {} agg iters: 1 validation: {} graph: 0\n",
-      o.min_bytes, o.max_bytes, o.factor, o.warmup, o.iterations, o.check_iterations);
+      "# nThread 1 nGpus 1 minBytes {} maxBytes {} step: {} warmup iters: {} "
+      "iters: {} agg iters: {} validation: {} graph: {}\n",
+      o.min_bytes, o.max_bytes,
+      o.step_bytes > 0 ? fmt::format("{}(bytes)", o.step_bytes)
+                       : fmt::format("{}(factor)", o.factor),
+      o.warmup, o.iterations, o.aggregated, o.check_iterations, o.graph_launches);
+  if (o.blocking)
+    out << "# Blocking Enabled: wait for completion and barrier after each collective\n";
   out << fmt::format("# timing: {}\n", statistic_words(table));
   if (const auto words = staging_words(table)) out << fmt::format("# staging: {}\n", *words);
   for (const auto& [key, words] : sharing_notes(table))
@@ -177,15 +184,27 @@ void write_text_tail(const MeasuredTable& table, const Measurement& measurement,
 }
 
 void write_csv_head(const MeasuredTable& table, const Measurement& measurement, std::ostream& out) {
-  out << fmt::format("{}{},wrong\n", measurement_csv_comments(measurement),
-                     measurement_csv_columns(table.has_spread));
+  const bool in_place = has_in_place(table.options.operation, table.backend);
+  out << fmt::format("{}{},wrong{}\n", measurement_csv_comments(measurement),
+                     measurement_csv_columns(table.has_spread),
+                     !in_place ? ""
+                     : table.has_spread
+                         ? ",in_place_us,in_place_min_us,in_place_max_us,in_place_wrong"
+                         : ",in_place_us,in_place_wrong");
 }
 
 void write_csv_row(const MeasuredTable& table, const Measurement& measurement,
                    const MeasuredRow& row, std::ostream& out) {
-  const MeasuredHalf& half = row.out_of_place;
-  out << fmt::format("{},{}\n", measurement_csv_row(measurement, half.row, table.has_spread),
-                     half.checked ? fmt::format("{}", half.wrong) : "");
+  const auto wrong = [](const MeasuredHalf& half) {
+    return half.checked ? fmt::format("{}", half.wrong) : "";
+  };
+  out << fmt::format("{},{}",
+                     measurement_csv_row(measurement, row.out_of_place.row, table.has_spread),
+                     wrong(row.out_of_place));
+  if (row.in_place)
+    out << fmt::format(",{},{}", measurement_csv_times(row.in_place->row, table.has_spread),
+                       wrong(*row.in_place));
+  out << "\n";
 }
 
 void add_half(Json& json, const std::string& key, const Measurement& measurement,
@@ -210,6 +229,10 @@ void write_json_head(const MeasuredTable& table, std::ostream& out) {
             {"library", table.library},
             {"timing", statistic_words(table)},
             {"options", options_words(table.options)}};
+  json["config"] = {{"warmup_iters", table.options.warmup},
+                    {"aggregated_iterations", table.options.aggregated},
+                    {"graph", table.options.graph_launches},
+                    {"blocking_collectives", table.options.blocking ? "true" : "false"}};
   if (const auto words = staging_words(table)) json["staging"] = *words;
   for (const auto& [key, words] : sharing_notes(table)) json[key] = words;
   for (std::size_t rank = 0; rank < table.places.size(); ++rank) {
@@ -267,6 +290,9 @@ Measurement to_measurement(const MeasuredTable& table) {
   auto& notes = measurement.notes;
   notes.emplace_back("date", utc_now());
   notes.emplace_back("kernel", kernel_name());
+  if (const RankPlace& place = table.places.front(); place.device >= 0)
+    notes.emplace_back("gpu", printable(place.device_name));
+  notes.emplace_back("hosts", printable(fmt::format("{}", fmt::join(hosts, " "))));
   if (!table.options.network.empty()) notes.emplace_back("network", table.options.network);
   notes.emplace_back("timing", statistic_words(table));
   notes.emplace_back("options", options_words(table.options));

@@ -3,8 +3,7 @@
 //
 // Text is the table of nccl-tests, with N/A for an operation that has no in-place form. JSON has
 // the keys that nccl-tests writes with -J (so scripts made for it work), and the collective. CSV is
-// the project's own format (measurement.h), out of place. All three can be read back by the
-// importers.
+// the project's own format (measurement.h). All three can be read back by the importers.
 #pragma once
 
 #include <optional>

@@ -33,6 +33,7 @@ MeasuredTable table_of_four(Operation operation) {
     half.iterations = 20;
     half.checked = true;
     table.rows.push_back({half, {}});
+    if (has_in_place(operation, table.backend)) table.rows.back().in_place = half;
   }
   return table;
 }
@@ -87,7 +88,9 @@ TEST_CASE("text and JSON have both halves of nccl-tests, or mark the second as m
   }
   ImportHints hints;
   hints.in_place = true;
-  for (const ReportFormat format : {ReportFormat::nccl_tests, ReportFormat::json}) {
+  for (const ReportFormat format :
+       {ReportFormat::nccl_tests, ReportFormat::json, ReportFormat::csv}) {
+    table.has_spread = format != ReportFormat::csv;
     const auto all = import_measurements(report(table, format), "report", hints);
     REQUIRE(all.size() == 1);
     REQUIRE(all[0].rows.size() == 2);
@@ -99,12 +102,20 @@ TEST_CASE("text and JSON have both halves of nccl-tests, or mark the second as m
   const auto json = nlohmann::json::parse(report(table, ReportFormat::json));
   CHECK(json["average_bus_bandwidth"]["bandwidth"].get<double>() == Approx(0.5625));
 
-  const MeasuredTable one_half = table_of_four(Operation::all_gather);
+  const MeasuredTable one_half = table_of_four(Operation::broadcast);
   CHECK_THAT(report(one_half, ReportFormat::nccl_tests),
              Catch::Contains("       N/A     N/A     N/A     N/A\n") &&
-                 Catch::Contains("# Avg bus bandwidth    : 0.75\n"));
+                 Catch::Contains("# Avg bus bandwidth    : 1\n"));
   CHECK(nlohmann::json::parse(report(one_half, ReportFormat::json))["results"][0]["in_place"]
             .is_null());
+  for (MeasuredRow& row : table.rows) row.in_place->row.spread = Spread{{}, Duration::seconds(1)};
+  table.has_spread = true;
+  CHECK_THROWS_WITH(import_measurements(report(table, ReportFormat::csv), "r", hints),
+                    Catch::Contains("in_place_min_us"));
+  for (MeasuredRow& row : table.rows)
+    row.in_place->row.spread = Spread{Duration::microseconds(1), Duration::seconds(1)};
+  CHECK(import_measurements(report(table, ReportFormat::csv), "r", hints)[0].rows[1].spread->high ==
+        Duration::seconds(1));
   table.rows[1].in_place->wrong = 3;
   CHECK_THAT(report(table, ReportFormat::nccl_tests),
              Catch::Contains("# Out of bounds values : 3 FAILED"));

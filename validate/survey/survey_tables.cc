@@ -104,11 +104,13 @@ std::vector<Measurement> surveyed_tables(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder / "tables"))
     files.push_back(entry.path());
   std::ranges::sort(files);
+  validate::ImportHints hints;
+  hints.in_place = true;
   std::vector<Measurement> tables;
   for (const fs::path& file : files) {
     const std::string text = read_file(file.string());
     if (!has_row(text)) continue;
-    for (Measurement& table : validate::import_measurements(text, file.string(), {}))
+    for (Measurement& table : validate::import_measurements(text, file.string(), hints))
       tables.push_back(std::move(table));
   }
   return tables;

@@ -62,10 +62,11 @@ TEST_CASE("survey: a plan is forecast before, tables are compared after") {
   std::filesystem::create_directory(folder.path() / "tables");
   const std::string header =
       "# collective: all_reduce\n# ranks: 2\n# nodes: 2\n# gpus_per_node: 1\n# kind: measured\n"
-      "# source: a test\nsize_bytes,time_us,algbw_GBps,busbw_GBps\n";
-  // 1,048,576 bytes in 1,000 us are 1.048576 GB/s, for two ranks also as busbw.
+      "# source: a test\nsize_bytes,time_us,algbw_GBps,busbw_GBps,in_place_us\n";
+  // 1,048,576 bytes in 2,000 us are 0.524288 GB/s, for two ranks also as busbw. The time in place,
+  // half of it, is used.
   std::ofstream(folder.path() / "tables" / "all_reduce-n2.csv")
-      << header << "1048576,1000,1.048576,1.048576\n";
+      << header << "1048576,2000,0.524288,0.524288,1000\n";
   // This table has only its header.
   std::ofstream(folder.path() / "tables" / "all_gather-n2.csv") << header;
   const std::vector<validate::Measurement> measured = surveyed_tables(folder.path());

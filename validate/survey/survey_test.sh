@@ -55,7 +55,7 @@ grep -q -- '--modle' wrong.out || fail "the wrong flag is not named: $(cat wrong
 
 # A survey that loses a rank, or is killed at any moment, keeps what was finished.
 begin() {  # FOLDER: returns once two tables are finished
-  "${launch[@]}" -n 2 "$lambcast" survey --cluster commodity-10gbe -b 4K -e 256K -f 1.1 --ops all_gather,all_reduce,all_to_all \
+  "${launch[@]}" -n 2 "$lambcast" survey --cluster commodity-10gbe -b 4K -e 256K -f 1.2 --ops all_gather,all_reduce,all_to_all \
     --seconds-per-size 1 -o "$1" \
     >"$1.out" 2>&1 &
   launcher=$!
