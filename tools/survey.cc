@@ -28,6 +28,7 @@
 #include "validate/measure/launch.h"
 #include "validate/measure/survey.h"
 #include "validate/survey/gpu_spread.h"
+#include "validate/survey/step_speedups.h"
 #include "validate/survey/survey_tables.h"
 
 extern char** environ;
@@ -125,8 +126,8 @@ class ChildProcess {
 };
 
 // Returns the command of lambcast-measure, which runs as a separate process: MPI stays out of the
-// program that fits.
-std::vector<std::string> measuring(const SurveyFlags& flags) {
+// program that fits. The first process states the number of weights whose steps are timed, if any.
+std::vector<std::string> measuring(const SurveyFlags& flags, std::uint64_t weights = 0) {
   std::vector<std::string> words{next_to_this_program("lambcast-measure").string()};
   const std::pair<const char*, std::string> given[] = {
       {"--backend", flags.backend},
@@ -143,6 +144,7 @@ std::vector<std::string> measuring(const SurveyFlags& flags) {
       {"--seconds-per-size", flags.seconds_per_size},
       {"--statistic", flags.backend == "mpi" ? "median" : "mean"}};
   for (const auto& [name, value] : given) words.insert(words.end(), {name, value});
+  if (weights > 0) words.insert(words.end(), {"--steps-of", fmt::format("{}", weights)});
   return words;
 }
 
@@ -209,10 +211,14 @@ class Survey {
     if (!question_.empty()) verdict_before_ = advice_on(flags.cluster);
   }
 
+  // Returns the weights of the question's model if GPUs can time the steps that update them.
+  auto step_weights() const { return backend_ == Backend::nccl ? weights_of(question_) : 0; }
+
   // Called when the measuring program has written `done`: the plan or a table. Returns whether
   // measuring should go on.
   bool goes_on(const std::string& done) {
     if (done == "plan") return keep_forecast(), true;
+    if (done == "steps.csv") return stop_signal() == 0;
     try {
       fit();
       print_text(fmt::format("{}{}\n", done, verdict_));
@@ -233,11 +239,12 @@ class Survey {
     write_output(file("held_out.csv"), "-o", compared.csv);
     print_text(fmt::format(
         "{}{}\nMedian error of the forecast on {}, before by {}, after by {}:\n{}"
-        "all: {:.1f}% before, {:.1f}% after\n\n{}{}Forecast with:\n  {}\n",
+        "all: {:.1f}% before, {:.1f}% after\n\n{}{}{}Forecast with:\n  {}\n",
         spread_text_, validate::brief_report(summary),
         held ? "sizes that were held out" : "the fitted sizes, too few to hold any out",
         flags_.cluster, file("cluster.toml"), compared.table, 100 * compared.median_before,
         100 * compared.median_after, side_by_side_.empty() ? "" : side_by_side_ + "\n",
+        steps_side_by_side(file("steps.csv"), file("cluster.toml"), question_),
         verdict_.empty() ? "" : "Verdict" + verdict_ + "\n\n",
         validate::forecast_command(file("cluster.toml"), tables_, backend_)));
   }
@@ -333,7 +340,7 @@ int survey_command(const SurveyFlags& flags) {
   if (flags.profile) profile_own_gpu(flags, launch);
   if (!survey) return ChildProcess(measuring(flags)).code();
   catch_stop_signals();
-  ChildProcess measurement(measuring(flags), ChildStreams::piped);
+  ChildProcess measurement(measuring(flags, survey->step_weights()), ChildStreams::piped);
   bool planned = false;
   while (const auto done = measurement.line()) {
     planned = true;
@@ -421,7 +428,8 @@ Command add_survey(CLI::App& app) {
   command
       ->add_option("QUESTION", flags->question,
                    "behind --: flags of lambcast advise; the survey ends once its verdict is "
-                   "certain (default: none)")
+                   "certain, and with nccl it times whole steps on its model's weights "
+                   "(default: none)")
       ->type_name("...");
   command->footer(
       "Start it with a launcher, one process for each rank that a node should have:\n"

@@ -7,11 +7,13 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <limits>
 #include <numeric>
 
 #include "kernels/nccl/group.h"
 #include "sim/base/error.h"
 #include "validate/measure/nccl_collectives.h"
+#include "validate/measure/nccl_steps.h"
 
 namespace lambcast::validate {
 namespace {
@@ -199,6 +201,41 @@ std::vector<RankPlace> gather_places(Rendezvous& others, const LocalRanks& local
                 fmt::format("the processes hold {} ranks together, not {}: all need the same -g",
                             places.size(), local.ranks));
   return places;
+}
+
+void measure_steps(const MeasureOptions& options, std::uint64_t weights, const LocalRanks& local,
+                   Rendezvous& others, std::ostream& out) {
+  const bool writes = local.first_rank == 0;
+  MeasureOptions once = options;  // each step is a call, after those before the compression stage
+  once.warmup = std::max(2, options.warmup);
+  once.aggregated = 1;
+  once.graph_launches = 0;
+  std::size_t free = std::numeric_limits<std::size_t>::max();
+  for (const int device : local.devices) {
+    std::size_t of_device = 0, total = 0;
+    cuda::require(cudaSetDevice(device), "cudaSetDevice");
+    cuda::require(cudaMemGetInfo(&of_device, &total), "cudaMemGetInfo");
+    free = std::min(free, of_device);
+  }
+  const auto all = exchange_numbers(others, free);
+  const std::size_t least = *std::min_element(all.begin(), all.end());
+  const std::uint64_t needed = step_memory_bytes(weights);
+  if (writes && least < needed)
+    out << fmt::format("# a GPU has {} bytes free, and steps of {} weights need {}\n", least,
+                       weights, needed);
+  if (writes) out << "optimizer,exchange,gradient,weights,ranks,step_us\n";
+  if (least < needed) return;
+  const Gpus gpus = connect_gpus(others, local, 2 * weights);
+  for (const ShippedStep& shipped : shipped_steps()) {
+    const std::function<void()> step = shipped.make(gpus, weights);
+    others.exchange({});  // a rank without memory fails here
+    const Timed timed = time_calls(step, once, gpus, others);
+    if (writes)
+      out << fmt::format("{},{},{},{},{},{:.3f}\n", shipped.optimizer, shipped.exchange,
+                         shipped.gradient, weights, local.ranks, timed.time.us())
+          << std::flush;
+  }
+  others.exchange({});  // no communicator is destroyed while another rank still uses it
 }
 
 int measure_ranks(MeasuredTable head, const LocalRanks& local, Rendezvous& others,

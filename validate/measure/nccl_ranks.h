@@ -31,6 +31,11 @@ int measure_ranks(MeasuredTable head, const LocalRanks& local, Rendezvous& other
 // `gpus` must outlive it. Both throw Error{Exit::failure} naming the call that failed.
 std::function<void()> captured_work(const Gpus& gpus, const std::function<void()>& enqueue);
 
+// Times the steps of nccl_steps.h on `weights` weights. Rank 0 writes CSV to `out`: optimizer,
+// exchange, gradient, weights, ranks, step_us; only a comment if a GPU has too little memory.
+void measure_steps(const MeasureOptions& options, std::uint64_t weights, const LocalRanks& local,
+                   Rendezvous& others, std::ostream& out);
+
 // Returns the places of all ranks; all threads call it. Throws Error (failure) if they do not hold
 // `local.ranks` ranks together.
 std::vector<RankPlace> gather_places(Rendezvous& others, const LocalRanks& local);

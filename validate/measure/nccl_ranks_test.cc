@@ -6,8 +6,11 @@
 #include <sstream>
 
 #include "kernels/cuda_on_cpu/fake_nccl.h"
+#include "sim/base/csv.h"
+#include "sim/base/file.h"
 #include "sim/base/temporary_folder.h"
 #include "validate/importers/importers.h"
+#include "validate/measure/nccl_steps.h"
 #include "validate/measure/survey.h"
 #include "validate/survey/survey_tables.h"
 
@@ -240,5 +243,57 @@ TEST_CASE("a survey measures a table of each operation and type, and asks before
   for (const Measurement& table : tables) {
     CHECK(table.rows.size() == 3);
     CHECK(table.backend == Backend::nccl);
+  }
+}
+
+TEST_CASE("a survey times a whole step of every shipped optimizer before the tables") {
+  const TemporaryFolder folder;
+  MeasureOptions options = small_sizes(Operation::all_reduce, 2);
+  options.root = 0;
+  MeasuredTable head;
+  head.backend = Backend::nccl;
+  head.has_spread = false;
+  const cuda::NcclApi nccl = fake_nccl(FakeFault::none);
+  const auto ranks = surveyed_nccl_ranks(head, {nccl, {0, 1}, 0, 2, false}, {});
+  SurveyOptions survey{folder.path().string()};
+  survey.step_weights = 5000;
+  std::istringstream answers("");
+  std::ostringstream news;
+  CHECK(run_survey(survey, options, *ranks, answers, news) == 0);
+  const std::string path = (folder.path() / "steps.csv").string();
+  const csv::Table steps = csv::parse(read_file(path), path);
+  std::vector<std::string> timed;
+  for (std::size_t row = 0; row < steps.rows.size(); ++row) {
+    timed.push_back(steps.text(row, "optimizer") + " " + steps.text(row, "exchange"));
+    CHECK(steps.number(row, "step_us") > 0);
+    CHECK(steps.text(row, "ranks") == "2");
+  }
+  CHECK(timed == std::vector<std::string>{"adam all_reduce", "onebit_adam one_bit",
+                                          "zero_one_adam one_bit", "lamb all_reduce",
+                                          "onebit_lamb one_bit"});
+  // More weights than a GPU can hold are not begun.
+  survey.step_weights = std::uint64_t{1} << 40;
+  CHECK(run_survey(survey, options, *ranks, answers, news) == 0);
+  CHECK(csv::parse(read_file(path), path).rows.empty());
+}
+
+TEST_CASE("plain steps sum gradients, and 1-bit steps send a part of their bytes") {
+  const cuda::NcclApi nccl = fake_nccl(FakeFault::none);
+  constexpr std::size_t weights = 4096;
+  Gpus gpus;
+  ncclUniqueId id{};
+  nccl.ncclGetUniqueId(&id);
+  for (int rank = 0; rank < 2; ++rank)
+    gpus.push_back(std::make_unique<Gpu>(nccl, rank, rank, 2, 2 * weights));
+  for (const auto& gpu : gpus) gpu->connect(id);
+  for (const ShippedStep& shipped : shipped_steps()) {
+    INFO(shipped.optimizer);
+    const auto step = shipped.make(gpus, weights);
+    step();  // the step before the compression stage
+    const auto before = fake_counts().all_reduced_bytes;
+    step();
+    step();
+    const bool plain = shipped.exchange == std::string("all_reduce");
+    CHECK(fake_counts().all_reduced_bytes - before == (plain ? 2 * 2 * 2 * weights : 0));
   }
 }

@@ -51,8 +51,7 @@ class NcclSurvey final : public SurveyedRanks {
     LocalRanks local = local_;
     local.first_rank = static_cast<int>(std::count(takes_part.begin(), mine, true));
     local.ranks = static_cast<int>(std::ranges::count(takes_part, true));
-    Launch launch = launch_;
-    launch.port += launch.processes > 1 ? 1 : 0;
+    Launch launch = launch_of_table();
     launch.rank = local.first_rank / held;
     launch.processes = local.ranks / held;
     MeasuredTable head = head_;
@@ -61,7 +60,20 @@ class NcclSurvey final : public SurveyedRanks {
     return measure_ranks(head, local, *meet_over_tcp(launch, kTableMeetsWithin_s), out);
   }
 
+  void measure_steps(const MeasureOptions& options, std::uint64_t weights,
+                     std::ostream& out) override {
+    const std::string of_first = others_->exchange(fmt::format("{}", weights)).front();
+    validate::measure_steps(options, std::stoull(of_first), local_,
+                            *meet_over_tcp(launch_of_table(), kTableMeetsWithin_s), out);
+  }
+
  private:
+  Launch launch_of_table() const {
+    Launch launch = launch_;
+    launch.port += launch.processes > 1 ? 1 : 0;
+    return launch;
+  }
+
   MeasuredTable head_;
   LocalRanks local_;
   Launch launch_;

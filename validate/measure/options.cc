@@ -179,6 +179,7 @@ std::string_view measure_help() {
   --share-gpu yes|no          several ranks on one GPU (default: no)
   --format WORD               nccl-tests (the default), json or csv
   --tables DIR                folder for a table of each of --op and -d, lists with commas then, over 1, 2, 4, ... nodes (default: none)
+  --steps-of N                weights of a model: whole steps of the shipped optimizers on GPUs are timed first, into DIR/steps.csv (default: none)
   --budget SECONDS            no table of --tables is begun after this time (default: 600)
   --manifest FILE             file for versions and settings as JSON (default: none)
   --algorithm TEXT            algorithm that was forced from outside, such as ring, for the header of the CSV (default: none)

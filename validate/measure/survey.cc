@@ -23,6 +23,18 @@ std::optional<std::string> take(std::vector<std::string>& flags, const std::stri
   return value;
 }
 
+// Removes a flag with a number above 0, and sets `number` to it.
+template <typename Number>
+void take_number(std::vector<std::string>& flags, const std::string& name, const char* unit,
+                 Number& number) {
+  const auto text = take(flags, name);
+  if (!text) return;
+  const char* const end = text->data() + text->size();
+  const auto [stopped, status] = std::from_chars(text->data(), end, number);
+  if (status != std::errc{} || stopped != end || !(number > 0))
+    fail_input({"", 0, name}, fmt::format("'{}' is no number of {}", *text, unit));
+}
+
 // Returns the words of a list with commas between them.
 std::vector<std::string> words_of(const std::string& text) {
   std::vector<std::string> words;
@@ -132,12 +144,8 @@ std::optional<SurveyOptions> take_survey_flags(std::vector<std::string>& flags) 
   if (const auto list = take(flags, "--op")) survey.operations = operations_in(*list, "--op");
   if (const auto list = take(flags, "-d")) survey.types = types_in(*list, "-d");
   survey.steered = take(flags, "--steered").has_value();
-  if (const auto budget = take(flags, "--budget")) {
-    const char* const end = budget->data() + budget->size();
-    const auto [stopped, status] = std::from_chars(budget->data(), end, survey.budget_s);
-    if (status != std::errc{} || stopped != end || !(survey.budget_s > 0))
-      fail_input({"", 0, "--budget"}, fmt::format("'{}' is no number of seconds", *budget));
-  }
+  take_number(flags, "--budget", "seconds", survey.budget_s);
+  take_number(flags, "--steps-of", "weights", survey.step_weights);
   return survey;
 }
 
@@ -168,6 +176,13 @@ int run_survey(const SurveyOptions& survey, const MeasureOptions& options, Surve
   if (ranks.first()) write_plan(survey, options, tables);
   int code = 0;
   std::string done = "plan";
+  if (ranks.value_of_first(survey.step_weights > 0)) {
+    if (!goes_on(done)) return code;
+    std::ofstream file;
+    if (ranks.first()) file.open(fs::path(survey.folder) / "steps.csv");
+    ranks.measure_steps(options, survey.step_weights, file);
+    done = "steps.csv";
+  }
   for (const PlannedTable& table : tables) {
     if (!goes_on(done)) return code;
     MeasureOptions of_table = options;

@@ -3,10 +3,11 @@
 // instead of one for each table. `lambcast measure --tables FOLDER` and `lambcast survey` use it.
 //
 // The first process writes FOLDER/plan.csv before any timing, with a row for each table and size.
-// Then it writes each table to FOLDER/tables/OPERATION-nNODES.csv (OPERATION-TYPE-nNODES.csv for
-// types other than float), as `lambcast measure --format csv` prints it. Rows are written one by
-// one, so a survey that ends early keeps its finished rows. No table is begun after `budget_s`
-// seconds.
+// With `step_weights`, it first times whole steps of the shipped optimizers over all nodes, and
+// writes them to FOLDER/steps.csv (nccl_steps.h). Then it writes each table to
+// FOLDER/tables/OPERATION-nNODES.csv (OPERATION-TYPE-nNODES.csv for types other than float), as
+// `lambcast measure --format csv` prints it. Rows are written one by one, so a survey that ends
+// early keeps its finished rows. No table is begun after `budget_s` seconds.
 //
 // If `steered`, the first process also writes a line to its standard output when the plan is
 // written ("plan") and after each table (its file name), and waits for a line on its standard
@@ -28,6 +29,7 @@ struct SurveyOptions {
   std::string folder;
   std::vector<Operation> operations{Operation::all_reduce};
   std::vector<DataType> types{DataType::float32};
+  std::uint64_t step_weights = 0;  // weights of a model; that of the first process is used
   double budget_s = 600;
   bool steered = false;
 };
@@ -46,6 +48,8 @@ class SurveyedRanks {
   // a result was wrong.
   virtual int measure(const MeasureOptions& options, const std::vector<bool>& takes_part,
                       std::ostream& out) = 0;
+  // Times whole steps of the shipped optimizers on all ranks. A backend without GPUs times none.
+  virtual void measure_steps(const MeasureOptions&, std::uint64_t /*weights*/, std::ostream&) {}
 };
 
 // Returns the node counts of a survey over `nodes` nodes in the order of their measurement: all
@@ -61,8 +65,8 @@ std::vector<Operation> operations_in(const std::string& list, const std::string&
 std::vector<DataType> types_in(const std::string& list, const std::string& flag);
 
 // Removes from `flags` --tables, the flags that take lists with it (--op, -d), and those that exist
-// only with it (--budget, --steered yes). Returns nothing without --tables. Throws Error naming the
-// flag.
+// only with it (--budget, --steps-of, --steered yes). Returns nothing without --tables. Throws
+// Error naming the flag.
 std::optional<SurveyOptions> take_survey_flags(std::vector<std::string>& flags);
 
 // Runs the survey; `answers` and `news` are the standard streams described above. Returns 1 if a

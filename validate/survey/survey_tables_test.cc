@@ -23,14 +23,15 @@ TEST_CASE("survey: all nodes, then powers of two below") {
 TEST_CASE("survey: its flags are removed from those of measure") {
   using validate::DataType;
   std::vector<std::string> flags{
-      "--tables", "mine",       "-b",       "1K", "--op", "all_reduce,alltoall",
-      "-d",       "half,float", "--budget", "30"};
+      "--tables", "mine",       "-b",       "1K", "--op",       "all_reduce,alltoall",
+      "-d",       "half,float", "--budget", "30", "--steps-of", "7"};
   const auto survey = validate::take_survey_flags(flags);
   REQUIRE(survey);
   CHECK(survey->folder == "mine");
   CHECK(survey->operations == std::vector{Operation::all_reduce, Operation::all_to_all});
   CHECK(survey->types == std::vector{DataType::half, DataType::float32});
   CHECK(survey->budget_s == 30);
+  CHECK(survey->step_weights == 7);
   CHECK_FALSE(survey->steered);
   CHECK(flags == std::vector<std::string>{"-b", "1K"});
   std::vector<std::string> none{"-b", "1K", "--op", "all_reduce"};
