@@ -208,7 +208,7 @@ std::shared_ptr<const LaidOut> lay_out(const CollectiveRequest& request,
     return std::make_shared<const LaidOut>(std::move(laid));
   }
   laid.routes = find_routes(laid.schedule, request.group, wired.machine, transport.endpoint,
-                            wired.router(), place);
+                            wired.router(), request.beside);
   watch.stop(effort().routing);
   for (const auto& paths : laid.routes) effort().routes += static_cast<std::int64_t>(paths->size());
   laid.classes = send_classes(laid.schedule, laid.routes, laid.placement, caps);

@@ -12,7 +12,7 @@
 namespace lambcast {
 namespace {
 
-constexpr std::size_t usual_links = 6;  // typical number of links of a route
+constexpr std::size_t usual_links = 8;  // typical number of links of a route
 
 // Returns the weight of each flow; empty if all are 1.
 std::vector<std::uint32_t> weights_of(const std::vector<Send>& sends, int siblings) {
@@ -240,7 +240,8 @@ FlowLoads message_loads(const std::vector<Send>& sends, const ExchangeLoads& of,
 
 Routes find_routes(const CommSchedule& schedule, const ProcessGroup& group,
                    const std::shared_ptr<const Machine>& machine, Endpoint endpoint,
-                   const std::shared_ptr<Router>& router, const Place& place) {
+                   const std::shared_ptr<Router>& router, const std::optional<Place>& beside) {
+  const Place place = beside.value_or(Place());
   Routes routes;
   if (schedule.send_sets.empty()) return routes;
   const std::lock_guard in_use(router->in_use());
@@ -262,6 +263,15 @@ Routes find_routes(const CommSchedule& schedule, const ProcessGroup& group,
                                        sends.front().rail == Send::rail_of_receiver);
       return {std::make_shared<const Paths>(
           flows, again(), message_loads(sends, each, group.siblings), machine->topology)};
+    }
+    if (beside) {
+      LinkLists links;
+      links.reserve(flows, usual_links);
+      finder.find(sends, schedule.halves, links);
+      FlowLoads loads = shares.of(links, weights);
+      routes.push_back(
+          std::make_shared<const Paths>(std::move(links), std::move(loads), machine->topology));
+      continue;
     }
     bool whole = false;  // whether `written` has all links
     const auto pieces = [&](const FairShares::Take& take) {

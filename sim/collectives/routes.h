@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "sim/collectives/schedule.h"
@@ -23,10 +24,11 @@ using Routes = std::vector<std::shared_ptr<const Paths>>;
 inline constexpr std::size_t most_links_kept = 1 << 21;
 
 // `router` must belong to the machine's topology. The paths keep both, and use the router when
-// their links are requested.
+// their links are requested. A group with a place shares the machine with others, which needs the
+// links of all: they are found once and kept.
 Routes find_routes(const CommSchedule& schedule, const ProcessGroup& group,
                    const std::shared_ptr<const Machine>& machine, Endpoint endpoint,
-                   const std::shared_ptr<Router>& router, const Place& place = {});
+                   const std::shared_ptr<Router>& router, const std::optional<Place>& beside = {});
 
 // Returns the same routes on a machine with the same wiring. Paths whose shares are the same there
 // are not copied.

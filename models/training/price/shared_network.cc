@@ -26,6 +26,14 @@ ProcessGroup laid_of(ProcessGroup group, const Place& place, int nodes, int gpus
   return group;
 }
 
+// Returns the number of flows of an exchange in which each rank sends to each other one; 0 for
+// other calls.
+std::size_t flows_of_pairs(Op op, const std::string& algorithm, const ProcessGroup& group) {
+  if (op != Op::all_to_all || algorithm == "bruck") return 0;
+  const auto ranks = static_cast<std::size_t>(group.ranks);
+  return ranks * (ranks - 1) * static_cast<std::size_t>(group.siblings);
+}
+
 // Returns the program with `change` applied once to each set of flows, and with its waits scaled.
 template <typename Change>
 CommProgram changed(const CommProgram& program, double wait_factor, const Change& change) {
@@ -88,9 +96,11 @@ SharedNetwork::Laid SharedNetwork::lay(const Call& call, const CollectiveCost& a
   request.algorithm = alone.algorithm;
   request.protocol = alone.protocol;
   request.beside = place;
+  Laid laid;
+  laid.flows = flows_of_pairs(call.op, alone.algorithm, request.group);
+  if (laid.flows > most_flows) return laid;
   const Transport transport = transport_of(*cluster_, call.backend);
   const Collective collective = plan_collective(request, machines_, transport);
-  Laid laid;
   laid.program = laid.with_peers = collective.program;
   const std::vector<int> peers = peer_distances(request.group, place.node, nodes);
   if (peers.size() > 1) {
@@ -108,6 +118,7 @@ SharedNetwork::Laid SharedNetwork::lay(const Call& call, const CollectiveCost& a
                                    : FoldedPrograms{topology(), {collective.program}};
   laid.alone = time_alone(*alike.programs.front(), *alike.topology);
   if (call.group.nodes() > 1) laid.on_link = busiest_link(*laid.program, *topology());
+  laid.flows = 0;
   std::set<const FlowSet*> sets;
   for (const CommPhase& phase : laid.with_peers->phases)
     if (sets.insert(phase.flows.get()).second) laid.flows += phase.flows->size();

@@ -47,6 +47,7 @@ class SharedNetwork {
     std::size_t flows = 0;  // in all distinct rounds, with peers
   };
   // Places a call on the machine, with the algorithm and protocol that it uses without contention.
+  // A call with more than most_flows flows is only counted: it has no program.
   // If the group does not fit at call.place, as when groups straddle nodes, it takes the first
   // rank's place. `nodes` are the nodes on which peers make the same call; if empty, it has no
   // peers.

@@ -70,6 +70,7 @@ class SharedStep {
         if (class_of.try_emplace(key, of).first->second == of) {
           laid_[op] = lay(*call);
           flows_ += laid_[op].flows;
+          if (flows_ > SharedNetwork::most_flows) return;
         }
       }
       if (!prices[op].loads.empty()) loads_[op].program = together(prices[op].loads, false);
