@@ -10,6 +10,7 @@
 #include "models/training/price/peer_groups.h"
 #include "models/training/price/shared_network.h"
 #include "models/training/price/stretches.h"
+#include "models/training/run/calls_in_order.h"
 
 namespace lambcast {
 namespace {
@@ -158,10 +159,12 @@ class SharedStep {
 
   using ProgramPtr = std::shared_ptr<const CommProgram>;
 
-  // All sends of a segment's passes together, and their time without contention and peers.
+  // The calls of a segment's passes, as one round for each phase (calls_in_order.h), and their
+  // times without contention and peers.
   struct Loads {
     ProgramPtr program;
-    Duration alone;
+    std::vector<Duration> phases_alone;
+    Duration alone;  // sum of all phases
   };
 
   static std::vector<ProgramPtr> programs_of(const std::vector<Loads>& loads) {
@@ -188,9 +191,13 @@ class SharedStep {
   }
 
   void find_loads_alone(const FoldedPrograms& alone) {
-    for (OpId op = 0; op < loads_.size(); ++op)
-      if (alone.programs[op] != nullptr)
-        loads_[op].alone = time_alone(*alone.programs[op], *alone.topology);
+    for (OpId op = 0; op < loads_.size(); ++op) {
+      if (alone.programs[op] == nullptr) continue;
+      for (const CommPhase& phase : alone.programs[op]->phases) {
+        loads_[op].phases_alone.push_back(time_alone({{}, {phase}, false}, *alone.topology));
+        loads_[op].alone += loads_[op].phases_alone.back();
+      }
+    }
   }
 
   const CollectiveCost& cost_of(const Call& call) {
@@ -211,23 +218,27 @@ class SharedStep {
   }
 
   ProgramPtr together(const std::vector<Load>& loads, bool peers) {
-    SharedNetwork::PathsList paths;
-    std::vector<Flow> flows;
+    CallsInOrder calls;
     for (const Load& load : loads) {
       const SharedNetwork::Laid laid = lay(load.call);
       if (laid.alone == Duration()) continue;
       const double times = load.times * (cost_of(load.call).time / laid.alone);
+      IssuedFlows issued;
       for (const CommPhase& phase : (peers ? laid.with_peers : laid.program)->phases) {
-        paths.push_back(phase.flows->paths);
+        issued.paths.push_back(phase.flows->paths);
         for (Flow flow : phase.flows->flows) {
           flow.bytes = flow.bytes * (times * static_cast<double>(phase.times));
-          flows.push_back(flow);
+          issued.flows.push_back(flow);
         }
       }
+      calls.add({load.call.group, load.call.place}, std::move(issued), times * laid.alone.s());
     }
-    if (flows.empty()) return nullptr;
-    const auto set = std::make_shared<const FlowSet>(joined(paths), std::move(flows));
-    return std::make_shared<const CommProgram>(CommProgram{{}, {{set, {}, 1, 0}}, false});
+    CommProgram program;
+    for (IssuedFlows& phase : calls.phases())
+      program.phases.push_back(
+          {std::make_shared<const FlowSet>(joined(phase.paths), std::move(phase.flows)), {}, 1, 0});
+    if (program.phases.empty()) return nullptr;
+    return std::make_shared<const CommProgram>(std::move(program));
   }
 
   // Segments of a stage with the same calls share their paths.
@@ -242,9 +253,14 @@ class SharedStep {
     const double factor = std::min(1.0 / slices, slice / loads.alone.s());
     const double flows = loads.alone.s() * factor, rest = std::max(0.0, slice - flows);
     const Duration latency = Duration::seconds(std::sqrt(rest * (rest + 2 * hidden * flows)));
-    const auto& set = loads.program->phases.front().flows;
-    return std::make_shared<const CommProgram>(
-        scaled({{}, {{set, latency.scaled(1 / factor), slices, hidden}}, true}, factor));
+    CommProgram program;
+    program.expand = true;
+    for (std::int64_t of_slice = 0; of_slice < slices; ++of_slice)
+      for (std::size_t i = 0; i < loads.phases_alone.size(); ++i)
+        program.phases.push_back({loads.program->phases[i].flows,
+                                  latency.scaled(loads.phases_alone[i] / loads.alone / factor), 1,
+                                  hidden});
+    return std::make_shared<const CommProgram>(scaled(program, factor));
   }
 
   const StepPlan& plan_;

@@ -23,10 +23,10 @@
 // If no two collectives overlap, the result equals the first form: without a layout a rank makes
 // one call at a time.
 //
-// Not modelled: the order of a rank's calls within a segment. Their flows start together in each
-// slice, although a rank issues most of them one after the other. A short call that contends can so
-// be hidden behind a longer one over other links: sends between stages over an oversubscribed tree,
-// next to tensor parallelism within the nodes. The closed form adds their times.
+// Within a slice, calls of one communicator follow each other, and calls of different ones overlap
+// (calls_in_order.h). A short call that contends can so be hidden behind a longer one of another
+// communicator, over other links: sends between stages over an oversubscribed tree, next to tensor
+// parallelism within the nodes. The closed form adds their times.
 #pragma once
 
 #include <optional>
