@@ -225,7 +225,7 @@ void measure_steps(const MeasureOptions& options, std::uint64_t weights, const L
                        weights, needed);
   if (writes) out << "optimizer,exchange,gradient,weights,ranks,step_us\n";
   if (least < needed) return;
-  const Gpus gpus = connect_gpus(others, local, 2 * weights);
+  const Gpus gpus = connect_gpus(others, local, step_buffer_bytes(weights, local.ranks));
   for (const ShippedStep& shipped : shipped_steps()) {
     const std::function<void()> step = shipped.make(gpus, weights);
     others.exchange({});  // a rank without memory fails here

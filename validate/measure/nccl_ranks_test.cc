@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <sstream>
 
 #include "kernels/cuda_on_cpu/fake_nccl.h"
+#include "kernels/emulated_world/exchange/power_sgd.h"
+#include "kernels/emulated_world/exchange/quantised_allreduce.h"
 #include "sim/base/csv.h"
 #include "sim/base/file.h"
 #include "sim/base/temporary_folder.h"
@@ -270,30 +273,77 @@ TEST_CASE("a survey times a whole step of every shipped optimizer before the tab
   }
   CHECK(timed == std::vector<std::string>{"adam all_reduce", "onebit_adam one_bit",
                                           "zero_one_adam one_bit", "lamb all_reduce",
-                                          "onebit_lamb one_bit"});
+                                          "onebit_lamb one_bit", "adam all_reduce", "adam int4+ef",
+                                          "adam powersgd:4"});
   // More weights than a GPU can hold are not begun.
   survey.step_weights = std::uint64_t{1} << 40;
   CHECK(run_survey(survey, options, *ranks, answers, news) == 0);
   CHECK(csv::parse(read_file(path), path).rows.empty());
 }
 
-TEST_CASE("plain steps sum gradients, and 1-bit steps send a part of their bytes") {
-  const cuda::NcclApi nccl = fake_nccl(FakeFault::none);
-  constexpr std::size_t weights = 4096;
+namespace {
+
+// Two ranks of one thread, connected, with the buffers of a step.
+Gpus two_gpus(const cuda::NcclApi& nccl, std::size_t weights) {
   Gpus gpus;
   ncclUniqueId id{};
   nccl.ncclGetUniqueId(&id);
   for (int rank = 0; rank < 2; ++rank)
-    gpus.push_back(std::make_unique<Gpu>(nccl, rank, rank, 2, 2 * weights));
+    gpus.push_back(std::make_unique<Gpu>(nccl, rank, rank, 2, step_buffer_bytes(weights, 2)));
   for (const auto& gpu : gpus) gpu->connect(id);
+  return gpus;
+}
+
+}  // namespace
+
+TEST_CASE("plain steps sum gradients, and compressed ones send a part of their bytes") {
+  const cuda::NcclApi nccl = fake_nccl(FakeFault::none);
+  constexpr std::size_t weights = 4096;
+  const Gpus gpus = two_gpus(nccl, weights);
   for (const ShippedStep& shipped : shipped_steps()) {
-    INFO(shipped.optimizer);
+    INFO(shipped.optimizer << " " << shipped.exchange);
+    const std::string exchange = shipped.exchange;
     const auto step = shipped.make(gpus, weights);
     step();  // the step before the compression stage
     const auto before = fake_counts().all_reduced_bytes;
     step();
     step();
-    const bool plain = shipped.exchange == std::string("all_reduce");
-    CHECK(fake_counts().all_reduced_bytes - before == (plain ? 2 * 2 * 2 * weights : 0));
+    const std::size_t element = shipped.gradient == std::string("fp16") ? 2 : 4;
+    // A matrix of PowerSGD is 64 x 64 here, and both of its factors are summed.
+    const std::size_t of_step = exchange == "all_reduce"   ? element * weights
+                                : exchange == "powersgd:4" ? 2 * 4 * 4 * 64
+                                                           : 0;
+    CHECK(fake_counts().all_reduced_bytes - before == 2 * 2 * of_step);
+  }
+}
+
+TEST_CASE("compressed exchanges give the mean that the emulated world gives, step after step") {
+  const cuda::NcclApi nccl = fake_nccl(FakeFault::none);
+  constexpr std::size_t weights = 16384;  // whole scales of both chunks, and a square matrix
+  emulated::QuantisedAllreduce int4{{WireFormat::int4, 2048}, true};
+  emulated::PowerSgd power_sgd{{{0, {128, 128}}}};
+  power_sgd.q = {std::vector<float>(4 * 128)};
+  for (std::size_t e = 0; e < power_sgd.q[0].size(); ++e) power_sgd.q[0][e] = first_q(e);
+  for (const bool quantised : {true, false}) {
+    INFO((quantised ? "int4+ef" : "powersgd:4"));
+    const Gpus gpus = two_gpus(nccl, weights);
+    const auto step = (quantised ? int4_adam_step : power_sgd_adam_step)(gpus, weights);
+    for (int call = 0; call < 3; ++call) {
+      std::vector<std::vector<float>> all(2, std::vector<float>(weights));
+      for (std::size_t rank = 0; rank < 2; ++rank) {
+        for (std::size_t e = 0; e < weights; ++e)
+          all[rank][e] = std::sin(float(e * (rank + 2)) + float(call));
+        gpus[rank]->copy(gpus[rank]->send.data(), all[rank].data(), 4 * weights);
+      }
+      step();
+      const std::vector<std::span<float>> views(all.begin(), all.end());
+      quantised ? average(int4, views) : average(power_sgd, views);
+      std::vector<float> mean(weights);
+      gpus[1]->copy(mean.data(), gpus[1]->send.data(), 4 * weights);
+      float worst = 0;
+      for (std::size_t e = 0; e < weights; ++e)
+        worst = std::max(worst, std::abs(mean[e] - all[1][e]));
+      CHECK(worst < 1e-4f);
+    }
   }
 }

@@ -18,11 +18,11 @@ cuda::HalfPointer in_fp16(char* data) {
   return {reinterpret_cast<std::uint16_t*>(data), cuda::HalfFormat::fp16};
 }
 
-// Returns a step of an optimizer of kernels/nccl, on fp16 gradients in `send` of each Gpu and with
-// the fp16 copy of the weights in `receive`.
+// Returns a step of an optimizer of kernels/nccl on gradients in `send` of each Gpu: if `half`, in
+// fp16 and with the fp16 copy of the weights in `receive`, else in fp32.
 template <typename Optimizer, typename Options>
-std::function<void()> step_of(const Gpus& gpus, const TensorLayout& tensors,
-                              const Options& options) {
+std::function<void()> step_of(const Gpus& gpus, const TensorLayout& tensors, const Options& options,
+                              bool half = true) {
   struct State {
     std::vector<Optimizer> optimizers;
     std::vector<cuda::Rank<Optimizer>> ranks;
@@ -35,9 +35,14 @@ std::function<void()> step_of(const Gpus& gpus, const TensorLayout& tensors,
     auto& optimizer =
         state->optimizers.emplace_back(tensors, initial, gpu->ranks, gpu->rank, options);
     require(cudaMemset(gpu->send.data(), 0x3c, gpu->send.size()), "cudaMemset");  // 1.06 each
-    require(optimizer.keep_copy(in_fp16(gpu->receive.data()), gpu->stream), "keep_copy");
-    state->ranks.push_back({gpu->device, &optimizer, nullptr, &gpu->communicator, gpu->stream,
-                            in_fp16(gpu->send.data())});
+    cuda::Rank<Optimizer> rank{gpu->device, &optimizer, nullptr, &gpu->communicator, gpu->stream};
+    if (half) {
+      rank.half_gradient = in_fp16(gpu->send.data());
+      require(optimizer.keep_copy(in_fp16(gpu->receive.data()), gpu->stream), "keep_copy");
+    } else {
+      rank.gradient = reinterpret_cast<float*>(gpu->send.data());
+    }
+    state->ranks.push_back(rank);
     require(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   }
   return [state, &nccl = gpus.front()->nccl] {
@@ -49,10 +54,10 @@ TensorLayout one_tensor(std::size_t weights) {
   return tensor_layout(std::vector<std::size_t>{weights});
 }
 
-template <int freeze_step>
+template <int freeze_step, bool half = true>
 std::function<void()> make_adam(const Gpus& gpus, std::size_t weights) {
   return step_of<cuda::OnebitAdam>(gpus, one_tensor(weights),
-                                   OnebitAdamOptions{.adam = {}, .freeze_step = freeze_step});
+                                   OnebitAdamOptions{.adam = {}, .freeze_step = freeze_step}, half);
 }
 
 template <int freeze_step>
@@ -76,6 +81,9 @@ constexpr ShippedStep all_steps[] = {
     {"zero_one_adam", "one_bit", "fp16", make_zero_one_adam},
     {"lamb", "all_reduce", "fp16", make_lamb<never>},
     {"onebit_lamb", "one_bit", "fp16", make_lamb<1>},
+    {"adam", "all_reduce", "fp32", make_adam<never, false>},
+    {"adam", "int4+ef", "fp32", int4_adam_step},
+    {"adam", "powersgd:4", "fp32", power_sgd_adam_step},
 };
 
 }  // namespace
@@ -83,8 +91,8 @@ constexpr ShippedStep all_steps[] = {
 std::span<const ShippedStep> shipped_steps() { return all_steps; }
 
 std::uint64_t step_memory_bytes(std::uint64_t weights) {
-  // p, m, v and fresh v or u 16; errors of both sides at most 8; gradient and copy 4; messages 1.
-  return 29 * weights;
+  // Two buffers 8; p, m, v and fresh v or u 16; errors of both sides 8; PowerSGD's 4; messages 1.
+  return 37 * weights;
 }
 
 }  // namespace lambcast::validate

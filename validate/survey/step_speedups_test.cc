@@ -18,11 +18,14 @@ TEST_CASE("measured steps are printed next to their forecasts, with the speed-up
                           "onebit_adam,one_bit,fp16,335184706,16,8000\n"
                           "zero_one_adam,one_bit,fp16,335184706,16,10000\n"
                           "lamb,all_reduce,fp16,335184706,16,30000\n"
-                          "onebit_lamb,one_bit,fp16,335184706,16,15000\n";
+                          "onebit_lamb,one_bit,fp16,335184706,16,15000\n"
+                          "adam,all_reduce,fp32,335184706,16,40000\n"
+                          "adam,int4+ef,fp32,335184706,16,16000\n"
+                          "adam,powersgd:4,fp32,335184706,16,8000\n";
   const std::string text = steps_side_by_side(steps, "dgx-a100-80g", question);
   CHECK_THAT(text, Catch::StartsWith("Steps of 335184706 weights over 16 ranks"));
   // Each is compared with the plain optimizer above it, both as measured and as forecast.
-  for (const char* speedup : {"1.00x", "2.50x", "2.00x"})
+  for (const char* speedup : {"1.00x", "2.50x", "2.00x", "5.00x"})
     CHECK_THAT(text, Catch::Contains(speedup));
   CHECK_THAT(text,
              Catch::Matches("[^]*\nonebit_lamb +one_bit +fp16 +15\\.000 ms +[0-9.]+ ms +2\\.00x "
