@@ -9,6 +9,7 @@
 #include "experiments/output/cell.h"
 #include "experiments/output/rate_text.h"
 #include "sim/base/counted.h"
+#include "sim/base/error.h"
 
 namespace lambcast {
 namespace {
@@ -60,9 +61,13 @@ AdvisedMethod advised(const OuterMethod& method, const SiteForecast& forecast) {
 
 std::string links_text(const SiteGroup& group) {
   const SiteLink& link = group.sites.front().link;
-  return fmt::format("{} up, {} down, {} round trip",
-                     to_text_bits(reached_rate(link, link.up.value)),
-                     to_text_bits(reached_rate(link, link.down.value)), to_text(link.rtt.value));
+  std::string out =
+      fmt::format("{} up, {} down, {} round trip", to_text_bits(reached_rate(link, link.up.value)),
+                  to_text_bits(reached_rate(link, link.down.value)), to_text(link.rtt.value));
+  if (group.pairs.empty()) return out;
+  const auto rate_of = [](const SitePair& pair) { return pair.rate.value; };
+  const auto slowest = std::ranges::min_element(group.pairs, {}, rate_of);
+  return out + fmt::format(", slowest pair {}", to_text_bits(slowest->rate.value));
 }
 
 std::string usd_text(const SiteAdvice& advice, const AdvisedMethod& row) {
@@ -70,18 +75,36 @@ std::string usd_text(const SiteAdvice& advice, const AdvisedMethod& row) {
   return price ? usd_cell(row.egress_per_day * 1e-9 * price->value) : "-";
 }
 
+// Returns the egress of a day and its price, if one is stated.
+std::string egress_text(const SiteAdvice& advice, const AdvisedMethod& row) {
+  const bool priced = advice.forecast.group.usd_per_gb.has_value();
+  return to_text(Bytes(row.egress_per_day)) + " a day" +
+         (priced ? fmt::format(", {} USD", usd_text(advice, row)) : "");
+}
+
+std::string method_text(const AdvisedMethod& row) {
+  const OuterChoice& choice = row.method.choice;
+  if (choice.every == 1) return fmt::format("An exchange ({}) in each step", choice.codec);
+  return fmt::format("{} ({}) every {}", row.method.name, choice.codec,
+                     counted(*row.fewest_steps, "step"));
+}
+
 std::string advice_answer(const SiteAdvice& advice) {
   const SiteForecast& forecast = advice.forecast;
   if (!advice.best)
     return "No method keeps communication below 5 % with 1,000 steps between exchanges or fewer.\n";
   const AdvisedMethod& best = advice.methods[*advice.best];
-  return fmt::format(
-      "{} ({}) every {}: {:.1f} % of the GPUs' time is used,\n"
-      "{} samples/s; egress {} a day, {} USD.\nNo method keeps communication below 5 % with fewer "
-      "steps.\n",
-      best.method.name, best.method.choice.codec, counted(*best.fewest_steps, "step"),
-      100 * forecast.round.utilisation, rate_text(forecast.samples_per_s),
-      to_text(Bytes(best.egress_per_day)), usd_text(advice, best));
+  const auto [low, high] = std::minmax(forecast.low.utilisation, forecast.high.utilisation);
+  std::string out = fmt::format(
+      "{}: {:.1f} % ({:.1f} to {:.1f} %) of the\nsites' own throughput, {} samples/s; egress {}.\n",
+      method_text(best), 100 * forecast.round.utilisation, 100 * low, 100 * high,
+      rate_text(forecast.samples_per_s), egress_text(advice, best));
+  const AdvisedMethod& least = *std::ranges::min_element(advice.methods, {}, [](const auto& row) {
+    return row.fewest_steps ? row.egress_per_day : std::numeric_limits<double>::infinity();
+  });
+  if (&least == &best) return out + "No other method that hides communication sends less.\n";
+  return out +
+         fmt::format("Least egress: {}, {}.\n", method_text(least), egress_text(advice, least));
 }
 
 std::string method_line(const SiteAdvice& advice, const AdvisedMethod& row) {
@@ -97,6 +120,9 @@ std::string method_line(const SiteAdvice& advice, const AdvisedMethod& row) {
 SiteAdvice advise_sites(const WhatIf& what_if, Catalog& catalog) {
   SiteAdvice advice;
   advice.forecast = forecast_sites(what_if, {}, catalog);
+  if (advice.forecast.sites.size() < 2)
+    fail_input({"", 0, "--cluster"}, "one site exchanges nothing",
+               "the site's own cluster, or a second [[site]]");
   for (const OuterMethod& method : methods)
     advice.methods.push_back(advised(method, advice.forecast));
   const auto steps_of = [](const AdvisedMethod& method) {
@@ -115,10 +141,10 @@ std::string site_advice_table(const SiteAdvice& advice) {
   int gpus = 0;
   for (const SiteStep& site : forecast.sites) gpus += site.site.gpus;
   std::string out = advice_answer(advice);
-  out += fmt::format("\n{} on {} GPUs at {} of {}\n{}; a step takes {}\n\n", forecast.model, gpus,
-                     counted(static_cast<std::int64_t>(forecast.sites.size()), "site"),
-                     forecast.group.name, links_text(forecast.group),
-                     to_text(forecast.sites[forecast.round.members.back()].step));
+  out += fmt::format(
+      "\n{} on {} GPUs at {} of {}; a step takes {}\n{}\n\n", forecast.model, gpus,
+      counted(static_cast<std::int64_t>(forecast.sites.size()), "site"), forecast.group.name,
+      to_text(forecast.sites[forecast.round.members.back()].step), links_text(forecast.group));
   out += fmt::format("{:<11} {:<9} {:>5} {:>8} {:>14} {:>8} {:>11} {:>7}\n", "", "", "", "used",
                      "hidden (95 %)", "95 % at", "egress", "USD");
   out += fmt::format("{:<11} {:<9} {:>5} {:>8} {:>14} {:>8} {:>11} {:>7}\n", "method", "codec",

@@ -4,8 +4,8 @@
 // Each method is forecast with its published settings, and with the fewest steps H that leave 95 %
 // of the time to compute on the stated links. The advice is the method with the fewest steps, since
 // sites drift apart between exchanges; of methods with equally few steps, it is the one
-// that sends the most bits per weight. The effect of drift and of fewer bits on the loss is not
-// forecast.
+// that sends the most bits per weight. The method with the least egress is named next to it. The
+// effect of drift and of fewer bits on the loss is not forecast.
 #pragma once
 
 #include <optional>
@@ -37,6 +37,7 @@ struct SiteAdvice {
   std::optional<std::size_t> best;
 };
 
+// Throws Error (usage) for a single site.
 SiteAdvice advise_sites(const WhatIf& what_if, Catalog& catalog);
 
 // Returns the advice as one screen: at most 24 lines of 80 columns.

@@ -4,6 +4,8 @@
 #include <catch2/catch.hpp>
 #include <sstream>
 
+#include "sim/base/temporary_folder.h"
+
 namespace lambcast {
 namespace {
 
@@ -51,6 +53,19 @@ TEST_CASE("site advice: the advised method has the fewest steps, and keeps 95 %"
     CHECK(of.forecast.round.kept >= 0.95);
   }
   CHECK(advice.forecast.exchange.every == *best.fewest_steps);
+}
+
+TEST_CASE("site advice: the least egress and unknown prices are named") {
+  const std::string unpriced = site_advice_table(advice_for("two-data-centres"));
+  CHECK_THAT(unpriced, Contains("Least egress: INTELLECT-1 (int8) every 300 steps"));
+  CHECK_THAT(unpriced, !Contains("0.00") && !Contains(", - USD"));
+  CHECK_THAT(site_advice_table(advice_for("three-continents")),
+             Contains("slowest pair 10 Gbit/s") && Contains("Least egress: SparseLoCo"));
+  const TemporaryFolder folder;
+  const std::string one =
+      "name = \"one\"\n[wan]\nup = \"1 Gbit/s\"\nrtt = \"20 ms\"\n"
+      "[[site]]\nname = \"a\"\ncluster = \"dgx-a100-80g\"\ngpus = 64\n";
+  CHECK_THROWS_WITH(advice_for(folder.file("one.toml", one)), Contains("second [[site]]"));
 }
 
 TEST_CASE("site advice: a method keeps 95 % at the bandwidth that is stated for it") {

@@ -13,6 +13,7 @@
 #include "experiments/scenario/scenario.h"
 #include "models/shape/shape.h"
 #include "models/training/run/forecast.h"
+#include "sim/base/counted.h"
 #include "sim/base/error.h"
 #include "sim/base/whole_number.h"
 
@@ -126,26 +127,52 @@ double samples_per_s(const SiteForecast& forecast, const OuterRound& round) {
   return samples;
 }
 
+// Returns the number of exchanges of all weights in the run; those of fragments count in part.
+double exchanges_of_run(const SiteForecast& forecast) {
+  const OuterExchange& exchange = forecast.exchange;
+  const std::int64_t ended = forecast.run_steps * exchange.fragments / exchange.every;
+  return static_cast<double>(ended) / exchange.fragments;
+}
+
+// Returns the seconds of the run's steps and of the exchanges that it reaches.
+double run_seconds(const SiteForecast& forecast, const OuterRound& round, double samples) {
+  const double rounds = static_cast<double>(forecast.run_steps) / forecast.exchange.every;
+  const double exchanging = (1 - round.kept) * exchanges_of_run(forecast) / rounds;
+  return samples / samples_per_s(forecast, round) * (round.kept + exchanging);
+}
+
 // Sets the length of the run, and the failures in it.
 void add_run(SiteForecast& forecast) {
   double batch = 0, per_s = 0;
-  for (const std::size_t i : forecast.round.members) {
+  for (const std::size_t i : forecast.round.members)
     batch += static_cast<double>(forecast.sites[i].batch);
-    const std::optional<Sourced<Duration>>& mtbf = forecast.sites[i].site.mtbf;
-    if (mtbf) per_s += forecast.round.up_share / mtbf->value.s();
-  }
+  for (const SiteStep& site : forecast.sites)
+    if (site.site.mtbf) per_s += forecast.round.up_share / site.site.mtbf->value.s();
   const double samples = static_cast<double>(forecast.run_steps) * batch;
-  forecast.run_s.mean = samples / forecast.samples_per_s;
+  forecast.run_s.mean = run_seconds(forecast, forecast.round, samples);
   forecast.failures = poisson_events(forecast.run_s.mean * per_s);
   // Returns the factor on the run time if this many failures occur instead of the expected number.
   const auto longer = [&](double events) {
     const double lost = 1 - forecast.round.up_share;
     return forecast.failures.mean > 0 ? 1 + lost * (events / forecast.failures.mean - 1) : 1;
   };
-  forecast.run_s.low =
-      samples / samples_per_s(forecast, forecast.low) * longer(forecast.failures.low);
+  forecast.run_s.low = run_seconds(forecast, forecast.low, samples) * longer(forecast.failures.low);
   forecast.run_s.high =
-      samples / samples_per_s(forecast, forecast.high) * longer(forecast.failures.high);
+      run_seconds(forecast, forecast.high, samples) * longer(forecast.failures.high);
+}
+
+// Adds a warning if the sites exchange no weight, or seldom.
+void find_few_rounds(SiteForecast& forecast) {
+  const std::int64_t every = forecast.exchange.every, steps = forecast.run_steps;
+  constexpr std::int64_t least_rounds = 10;
+  if (forecast.sites.size() < 2 || steps >= least_rounds * every) return;
+  const std::int64_t rounds = steps / every;
+  forecast.findings.push_back(
+      {Severity::warning, rounds == 0 ? "exchange-never" : "exchange-seldom",
+       fmt::format("the run of {} has {} of {} between exchanges; try: a smaller --every, or more "
+                   "--steps",
+                   counted(steps, "step"), rounds == 0 ? "no round" : counted(rounds, "round"),
+                   counted(every, "step"))});
 }
 
 // Sets the rate, the egress and the cost that follow from the round.
@@ -155,8 +182,8 @@ void add_totals(SiteForecast& forecast) {
   forecast.egress = round.sent * static_cast<double>(round.members.size());
   add_run(forecast);
   if (forecast.group.usd_per_gb)
-    forecast.egress_usd = static_cast<double>(forecast.run_steps) / forecast.exchange.every *
-                          forecast.egress.value() * 1e-9 * forecast.group.usd_per_gb->value;
+    forecast.egress_usd = exchanges_of_run(forecast) * forecast.egress.value() * 1e-9 *
+                          forecast.group.usd_per_gb->value;
   const Duration step = forecast.sites[round.pace].step;
   forecast.for_95_percent =
       bandwidth_for(enough_for_compute, forecast.group, step, forecast.exchange);
@@ -210,6 +237,7 @@ SiteForecast forecast_sites(const WhatIf& what_if, const OuterChoice& choice, Ca
   forecast.low = round_at(forecast, &SiteStep::low, exchange);
   forecast.high = round_at(forecast, &SiteStep::high, exchange);
   add_totals(forecast);
+  find_few_rounds(forecast);
   add_options(forecast);
   return forecast;
 }

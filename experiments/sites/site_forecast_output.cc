@@ -22,8 +22,8 @@ double high_utilisation(const SiteForecast& forecast) {
   return std::max(forecast.low.utilisation, forecast.high.utilisation);
 }
 
-// Returns a sentence on the work of sites that are left out, or on the share of compute that is
-// lost waiting for the slowest site; empty if neither applies.
+// Returns a sentence on the work of sites that are left out, or on the share of throughput that the
+// pace of the slowest site costs; empty if neither applies.
 std::string waiting_text(const SiteForecast& forecast) {
   const OuterRound& round = forecast.round;
   const double present = round.training.mean / static_cast<double>(round.members.size());
@@ -33,7 +33,7 @@ std::string waiting_text(const SiteForecast& forecast) {
   if (left_out > 0)
     return fmt::format(" The work of {} of {} sites is lost.", left_out, forecast.sites.size());
   if (lost < 0.005) return "";
-  return fmt::format(" Waiting for {} costs {:.1f} %.",
+  return fmt::format(" The pace of {} costs {:.1f} %.",
                      forecast.sites[round.members.back()].site.name, 100 * lost);
 }
 
@@ -41,15 +41,18 @@ std::string failures_text(const SiteForecast& forecast) {
   const OuterRound& round = forecast.round;
   const Expected& failures = forecast.failures;
   std::string out;
-  if (round.up_share < 1)
+  if (round.up_share < 1 && failures.mean > 0)
     out = fmt::format(" Failures cost {:.1f} %: {:.3g} in the run ({:.3g} to {:.3g}).",
                       100 * (1 - round.up_share), failures.mean, failures.low, failures.high);
+  const std::size_t all = forecast.sites.size();
   const bool leave = std::ranges::any_of(forecast.group.sites,
                                          [](const Site& site) { return site.stays.has_value(); });
-  if (leave || (forecast.exchange.decoupled && round.up_share < 1))
-    out += fmt::format(" At a moment {:.1f} of {} sites train ({:.0f} to {:.0f}).",
-                       round.training.mean, round.members.size(), round.training.low,
-                       round.training.high);
+  const bool replaces = forecast.exchange.decoupled || round.members.size() < all;
+  if (leave || (replaces && round.up_share < 1))
+    out +=
+        fmt::format(" At a moment {:.1f} of {} sites {} ({:.0f} to {:.0f}).", round.training.mean,
+                    all, forecast.exchange.decoupled ? "train" : "can train", round.training.low,
+                    round.training.high);
   return out;
 }
 
@@ -64,17 +67,18 @@ std::string memory_text(const SiteForecast& forecast) {
 
 std::string answer_of(const SiteForecast& forecast) {
   const OuterRound& round = forecast.round;
-  return memory_text(forecast) + fmt::format(
-                                     "{:.1f} % of the GPUs' time enters the model ({:.1f} to "
-                                     "{:.1f} %): rounds of {} steps take "
-                                     "{}, of which {} wait for the exchange.{}{}",
-                                     100 * round.utilisation, 100 * low_utilisation(forecast),
-                                     100 * high_utilisation(forecast), forecast.exchange.every,
-                                     to_text(round.time()), to_text(round.exposed),
-                                     waiting_text(forecast), failures_text(forecast));
+  return memory_text(forecast) +
+         fmt::format(
+             "Training runs at {:.1f} % of the sites' own throughput ({:.1f} to {:.1f} %): "
+             "rounds of {} take {}, of which {} wait for the exchange.{}{}",
+             100 * round.utilisation, 100 * low_utilisation(forecast),
+             100 * high_utilisation(forecast), counted(forecast.exchange.every, "step"),
+             to_text(round.time()), to_text(round.exposed), waiting_text(forecast),
+             failures_text(forecast));
 }
 
 std::string advice_of(const SiteForecast& forecast) {
+  if (forecast.sites.size() < 2) return "One site exchanges nothing.";
   const std::string codec(forecast.exchange.codec.name);
   std::string out =
       forecast.fewest_steps
@@ -122,7 +126,16 @@ std::string sites_text(const SiteForecast& forecast) {
         sites[i].fits ? "" : "  does not fit in memory");
     i = end;
   }
-  for (const SitePair& pair : forecast.group.pairs)
+  const std::vector<SitePair>& pairs = forecast.group.pairs;
+  constexpr std::size_t most_pairs = 8;
+  if (pairs.size() > most_pairs) {
+    const auto [slow, fast] =
+        std::ranges::minmax(pairs, {}, [](const SitePair& pair) { return pair.rate.value; });
+    return out + fmt::format("{} pairs of sites: {} ({} and {}) to {}\n", pairs.size(),
+                             to_text_bits(slow.rate.value), sites[slow.a].site.name,
+                             sites[slow.b].site.name, to_text_bits(fast.rate.value));
+  }
+  for (const SitePair& pair : pairs)
     out += fmt::format("{:<43} {:>11} {:>11} {:>7}\n",
                        fmt::format("{} and {}", sites[pair.a].site.name, sites[pair.b].site.name),
                        to_text_bits(pair.rate.value), to_text_bits(pair.rate.value),
@@ -145,6 +158,7 @@ std::string exchange_text(const SiteForecast& forecast) {
                      to_text(Duration::seconds(run.mean)), to_text(Duration::seconds(run.low)),
                      to_text(Duration::seconds(run.high)));
   out += fmt::format("egress: {} a round", to_text(forecast.egress));
+  if (!forecast.egress_usd) out += "; the description states no price (usd_per_gb)";
   if (forecast.egress_usd) out += fmt::format(", {} USD a run", usd_cell(*forecast.egress_usd));
   if (const auto day = forecast.egress_usd_per_day())
     out += fmt::format(", {} USD a day ({})", usd_cell(*day),

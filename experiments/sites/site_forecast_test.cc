@@ -1,5 +1,7 @@
 #include "experiments/sites/site_forecast.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -98,6 +100,43 @@ TEST_CASE("site forecast: failures lengthen the run by their expected number") {
   CHECK_THAT(site_forecast_table(failing), Contains("in the run ("));
 }
 
+TEST_CASE("site forecast: a run has the exchanges that it reaches, and names too few") {
+  const auto run_of = [](const char* steps, int fragments) {
+    WhatIf asked = bert;
+    asked["steps"] = steps;
+    return forecast_text(description("usd_per_gb = 0.1\n", site("a", "count = 2\n")),
+                         {.fragments = fragments}, asked);
+  };
+  const auto finds = [](const SiteForecast& forecast, const char* code) {
+    return std::ranges::count(forecast.findings, code, &Finding::code) == 1;
+  };
+  const SiteForecast none = run_of("99", 1);
+  CHECK(none.run_s.mean == Approx(99 * plain_step_s()).epsilon(1e-6));
+  CHECK(*none.egress_usd == 0);
+  CHECK(finds(none, "exchange-never"));
+  const double transfer = none.round.exposed.s();
+  const SiteForecast two = run_of("250", 1);
+  CHECK(two.run_s.mean == Approx(250 * plain_step_s() + 2 * transfer).epsilon(1e-6));
+  CHECK(*two.egress_usd == Approx(2 * two.egress.value() * 1e-10));
+  CHECK(finds(two, "exchange-seldom"));
+  // Four fragments are sent every 25 steps, ten of them in 250 steps.
+  CHECK(*run_of("250", 4).egress_usd == Approx(2.5 * two.egress.value() * 1e-10));
+  const SiteForecast ten = run_of("1000", 1);
+  CHECK(!finds(ten, "exchange-never"));
+  CHECK(!finds(ten, "exchange-seldom"));
+}
+
+TEST_CASE("site forecast: a slow site costs throughput") {
+  const std::string text = description("", site("a", "count = 2\n") + site("b", "slow = 3\n"));
+  const SiteForecast plain = forecast_text(text), slow = forecast_text(text, {.slow = {"2:2"}});
+  CHECK(slow.samples_per_s == Approx(plain.samples_per_s));
+  CHECK(slow.round.utilisation == Approx(plain.round.utilisation));
+  CHECK_THAT(site_forecast_table(plain), Contains(" The pace of b costs "));
+  const SiteForecast all = forecast_text(text, {.slow = {"3:2"}});
+  CHECK(all.round.utilisation / plain.round.utilisation ==
+        Approx(all.samples_per_s / plain.samples_per_s));
+}
+
 TEST_CASE("site forecast: the transfer waits for a slower pair of sites, which is listed") {
   const std::string pair =
       "[[wan.pair]]\nsites = [\"a-1\", \"a-2\"]\nrate = \"100 Mbit/s\"\nrtt = \"70 ms\"\n";
@@ -164,6 +203,27 @@ TEST_CASE("site forecast: a million GPUs in 16 islands with failures take less t
   CHECK(run.round.utilisation < 0.9);
   CHECK(run.failures.low > 0);
   CHECK(run.round.training.low < 16);
+}
+
+TEST_CASE("site forecast: 10,000 exchanges of unlike sites with a matrix take less than a second") {
+  constexpr int count = 12;
+  std::string sites, rates = "[wan.rates]\n";
+  for (int i = 0; i < count; ++i) {
+    sites += site(fmt::format("s{}", i), fmt::format("slow = {}\n", 1 + 0.1 * i));
+    rates += fmt::format("s{} = [", i);
+    for (int j = 0; j < count; ++j) rates += fmt::format("\"{} Gbit/s\", ", 1 + (i + j) % 5);
+    rates += "]\n";
+  }
+  const SiteForecast unlike = forecast_text(description(rates, sites));
+  CHECK(unlike.group.pairs.size() == count * (count - 1) / 2);
+  CHECK_THAT(site_forecast_table(unlike), Contains("66 pairs of sites: 1 Gbit/s"));
+  const auto start = std::chrono::steady_clock::now();
+  constexpr int repeats = 20;
+  CHECK(repeats * count * unlike.options.size() > 10'000);
+  for (int i = 0; i < repeats; ++i)
+    for (const OuterOption& option : unlike.options)
+      CHECK(round_with(unlike, option.exchange).utilisation == option.round.utilisation);
+  CHECK(seconds_since(start) < 1);
 }
 
 TEST_CASE("site forecast: all exchanges of 250 sites are forecast in less than a second") {

@@ -84,17 +84,50 @@ Duration over_store(const Traffic& traffic, const SiteGroup& group,
   return last;
 }
 
+Duration over_pair(const SiteGroup& group, const SitePair& pair, Bytes volume, double round_trips) {
+  const SiteLink& link = group.sites[pair.a].link;
+  const Duration trip = slowest_trip(pair.rtt.value, link, group.sites.size());
+  return volume / pair.rate.value + trip.scaled(round_trips);
+}
+
 // Returns the slowest transfer of `volume` over the pairs that are used.
 template <typename IsUsed>
 Duration slowest_pair(const SiteGroup& group, Bytes volume, double round_trips, IsUsed is_used) {
   Duration time;
-  for (const SitePair& pair : group.pairs) {
-    if (!is_used(pair)) continue;
-    const SiteLink& link = group.sites[pair.a].link;
-    const Duration trip = slowest_trip(pair.rtt.value, link, group.sites.size());
-    time = std::max(time, volume / pair.rate.value + trip.scaled(round_trips));
-  }
+  for (const SitePair& pair : group.pairs)
+    if (is_used(pair)) time = std::max(time, over_pair(group, pair, volume, round_trips));
   return time;
+}
+
+// Returns whether a ring through all sites exists in which only sites with an allowed link are
+// neighbours: bit j of allowed[i] is set if sites i and j have one. Takes n 2^n operations.
+bool has_ring(const std::vector<unsigned>& allowed) {
+  const std::size_t sites = allowed.size();
+  const std::size_t all = (std::size_t{1} << sites) - 1;
+  std::vector<unsigned> ends(all + 1);  // for each set of sites: last sites of paths from site 0
+  ends[1] = 1;
+  for (std::size_t set = 1; set < all; set += 2)
+    for (std::size_t next = 1; next < sites; ++next)
+      if ((set >> next & 1) == 0 && (ends[set] & allowed[next]) != 0)
+        ends[set | std::size_t{1} << next] |= 1U << next;
+  return (ends[all] & allowed[0]) != 0;
+}
+
+// Returns the slowest link of the ring in which this link is fastest.
+Duration best_ring(const std::vector<std::vector<Duration>>& links) {
+  std::vector<Duration> times;
+  for (const std::vector<Duration>& of_site : links)
+    times.insert(times.end(), of_site.begin(), of_site.end());
+  std::ranges::sort(times);
+  const auto [repeated, end] = std::ranges::unique(times);
+  times.erase(repeated, end);
+  return *std::ranges::partition_point(times, [&](Duration slowest) {
+    std::vector<unsigned> allowed(links.size());
+    for (std::size_t i = 0; i < links.size(); ++i)
+      for (std::size_t j = 0; j < links.size(); ++j)
+        if (links[i][j] <= slowest) allowed[i] |= 1U << j;
+    return !has_ring(allowed);
+  });
 }
 
 // Returns the transfer over the pairs of a gather, or over those of the best ring.
@@ -103,23 +136,24 @@ Duration over_pairs(const SiteGroup& group, std::vector<std::size_t> members,
   const std::size_t sites = members.size();
   if (group.pairs.empty() || sites < 2 || exchange.decoupled) return {};
   std::ranges::sort(members);
-  const auto is_member = [&](std::size_t site) {
-    return std::ranges::binary_search(members, site);
+  std::vector<std::size_t> places(group.sites.size(), sites);  // places in the ring as listed
+  for (std::size_t i = 0; i < sites; ++i) places[members[i]] = i;
+  const auto is_between_members = [&](const SitePair& pair) {
+    return places[pair.a] < sites && places[pair.b] < sites;
   };
   if (!exchange.codec.sums)
     return slowest_pair(group, traffic.sent / static_cast<double>(sites - 1), traffic.round_trips,
-                        [&](const SitePair& p) { return is_member(p.a) && is_member(p.b); });
-  const auto in_ring = [&](const SitePair& pair) {
-    for (std::size_t i = 0; i < sites; ++i)
-      if (std::minmax(members[i], members[(i + 1) % sites]) == std::minmax(pair.a, pair.b))
-        return true;
-    return false;
-  };
-  constexpr std::size_t most_ordered = 8;  // 5,040 rings
-  Duration best = slowest_pair(group, traffic.sent, traffic.round_trips, in_ring);
-  while (sites <= most_ordered && std::next_permutation(members.begin() + 1, members.end()))
-    best = std::min(best, slowest_pair(group, traffic.sent, traffic.round_trips, in_ring));
-  return best;
+                        is_between_members);
+  std::vector<std::vector<Duration>> links(sites, std::vector<Duration>(sites));
+  for (const SitePair& pair : group.pairs)
+    if (is_between_members(pair))
+      links[places[pair.a]][places[pair.b]] = links[places[pair.b]][places[pair.a]] =
+          over_pair(group, pair, traffic.sent, traffic.round_trips);
+  constexpr std::size_t most_ordered = 12;
+  if (sites <= most_ordered) return best_ring(links);
+  Duration slowest;
+  for (std::size_t i = 0; i < sites; ++i) slowest = std::max(slowest, links[i][(i + 1) % sites]);
+  return slowest;
 }
 
 // Returns the seconds that all fragments of a round expose, if each takes `transfer` seconds. By
@@ -187,22 +221,36 @@ double share_with_quorum(std::span<const double> chances, const OuterExchange& e
 }
 
 // Sets the work that failures, departures and joins leave to each site, and the number of training
-// sites.
+// sites. Sites that a quorum leaves out replace members that fail or leave.
 void add_membership(const SiteGroup& group, const OuterExchange& exchange, OuterRound& round) {
   const std::vector<Site>& sites = group.sites;
-  round.work.assign(sites.size(), 0);
+  std::vector<double> chances;  // of each site, that it trains, if only its own failures stop it
   double failures = 0, gpus = 0, up = 0;
-  for (const std::size_t i : round.members) {
+  for (std::size_t i = 0; i < sites.size(); ++i) {
     const Duration undone = round.times[i].scaled(0.5);
     const double share = failure_share(sites[i], undone);
     failures += share;
-    round.work[i] = present_share(sites[i], undone) / (exchange.decoupled ? 1 + share : 1);
+    chances.push_back(present_share(sites[i], undone) / (1 + share));
     gpus += sites[i].gpus;
     up += sites[i].gpus / (1 + share);
   }
-  round.training = training_sites(round.work);
-  round.up_share = exchange.decoupled ? up / gpus : 1 / (1 + failures);
-  const double all = exchange.decoupled ? share_with_quorum(round.work, exchange) : round.up_share;
+  round.work.assign(sites.size(), 0);
+  for (const std::size_t i : round.members) round.work[i] = chances[i];
+  double all = 1;  // share of the time in which rounds go on
+  if (round.members.size() < sites.size()) {
+    const std::vector<double> of_counts = chances_of_counts(chances);
+    for (std::size_t k = 0; k < round.members.size(); ++k) all -= of_counts[k];
+    for (const std::size_t i : round.members) round.work[i] = 1;
+    round.up_share = all;
+  } else if (exchange.decoupled) {
+    all = share_with_quorum(chances, exchange);
+    round.up_share = up / gpus;
+  } else {
+    all = round.up_share = 1 / (1 + failures);
+    for (std::size_t i = 0; i < sites.size(); ++i)
+      chances[i] = round.work[i] = present_share(sites[i], round.times[i].scaled(0.5));
+  }
+  round.training = training_sites(chances);
   for (double& work : round.work) work *= all;
 }
 
@@ -225,10 +273,12 @@ void require_possible(const OuterExchange& exchange, std::size_t sites) {
                fmt::format("{} fragments do not fit {} steps, a step each", exchange.fragments,
                            exchange.every),
                "1 to --every");
-  if (exchange.quorum &&
-      (*exchange.quorum < 1 || static_cast<std::size_t>(*exchange.quorum) > sites))
-    fail_input({"", 0, "--quorum"}, fmt::format("{} of {} sites", *exchange.quorum, sites),
-               fmt::format("1 to {}", sites));
+  const std::size_t least = exchange.decoupled || sites == 1 ? 1 : 2;
+  const auto quorum = static_cast<std::size_t>(exchange.quorum.value_or(static_cast<int>(sites)));
+  if (quorum < least || quorum > sites)
+    fail_input({"", 0, "--quorum"}, fmt::format("{} of {} sites", quorum, sites),
+               fmt::format("{} to {}{}", least, sites,
+                           least == 1 ? "" : ", or 1 with --decoupled; one site averages nothing"));
 }
 
 OuterRound outer_round(const SiteGroup& group, std::span<const Duration> steps,
@@ -256,20 +306,21 @@ OuterRound outer_round(const SiteGroup& group, std::span<const Duration> steps,
   round.pace = exchange.decoupled ? members.front() : members.back();
   round.kept = steps[round.pace].s() * exchange.every / round.times[round.pace].s();
   add_membership(group, exchange, round);
-  double busy = 0, gpus = 0;
+  double reached = 0, alone = 0;  // steps per second
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    gpus += group.sites[i].gpus;
-    busy +=
-        group.sites[i].gpus * round.work[i] * (steps[i].s() * exchange.every / round.times[i].s());
+    const double busy = steps[i].s() * exchange.every / round.times[i].s();
+    reached += round.work[i] * busy / steps[i].s();
+    alone += group.sites[i].slow.value / steps[i].s();
   }
-  round.utilisation = busy / gpus;
+  round.utilisation = reached / alone;
   return round;
 }
 
 std::optional<Bandwidth> bandwidth_for(double utilisation, const SiteGroup& group, Duration step,
                                        const OuterExchange& exchange) {
-  const std::size_t sites =
-      exchange.quorum ? static_cast<std::size_t>(*exchange.quorum) : group.sites.size();
+  const std::size_t sites = exchange.quorum && !exchange.decoupled
+                                ? static_cast<std::size_t>(*exchange.quorum)
+                                : group.sites.size();
   const Traffic traffic = traffic_of(exchange, group.via, sites);
   Duration rtt;
   for (const Site& site : group.sites)

@@ -31,14 +31,16 @@
 // torchft, templar) wait for the whole exchange instead.
 //
 // With a quorum K the round starts when K of R sites are ready, and the work of the other sites in
-// this round is lost. Utilisation is the share of all GPU time whose work enters the model.
+// this round is lost. Utilisation is the throughput of the sites, as a share of what they reach on
+// their own: without exchanges, failures and `slow`. All sites have the same batch.
 //
 // A pair of sites with a rate and round trip of its own (site_group.h) delays a ring that crosses
-// it, in the best order of up to 8 sites (in the listed order if there are more), and each gather.
+// it, in the best order of up to 12 sites (in the listed order if there are more), and each gather.
 //
 // Failures of any site delay all sites waited for, by the outage and half of the steps of a round,
 // which the failed site computes again: f of membership.h adds up over the sites, and 1 / (1 + sum
-// f) of the time is left. A member that leaves delays nobody: its share is missing.
+// f) of the time is left. A member that leaves delays nobody: its share is missing. If a quorum
+// leaves sites out, they replace members that fail or leave: rounds go on while K of R sites train.
 //
 // Decoupled sites (Decoupled DiLoCo, arXiv 2604.21428) wait for nobody: each exchanges its
 // fragments with a syncer that merges them (up p, down p, 2 rtt), and is slow, fails and leaves on
@@ -82,7 +84,8 @@ struct OuterExchange {
   bool decoupled = false;
 };
 
-// Throws Error (usage) if a fragment has less than one step, or the quorum is not 1 to `sites`.
+// Throws Error (usage) if a fragment has less than one step, or the quorum is not 2 to `sites` (1
+// to `sites` if decoupled).
 void require_possible(const OuterExchange& exchange, std::size_t sites);
 
 struct OuterRound {
@@ -94,11 +97,11 @@ struct OuterRound {
   std::vector<std::size_t> members;  // sites that the round waits for, in the order they are ready
   std::vector<double> work;          // for each site: share of its rounds that enters the model
   std::vector<Duration> times;       // for each site: time from one of its rounds to the next
-  Expected training;                 // sites that train at a moment
+  Expected training;                 // sites that train at a moment, of those that can
   std::size_t pace = 0;              // the site that the links must keep up with
   double kept = 1;                   // share of its time that the exchange leaves
   double up_share = 1;     // share of the time without failures and the work that they undo
-  double utilisation = 1;  // includes it
+  double utilisation = 1;  // share of the sites' own throughput
 };
 
 // Returns the round of sites with step times `steps`, one for each site of the group.

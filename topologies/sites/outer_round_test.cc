@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <numeric>
 #include <optional>
+#include <random>
 #include <vector>
 
 namespace lambcast {
@@ -143,11 +145,13 @@ TEST_CASE("outer round: a slow site delays the others unless the quorum leaves i
   OuterExchange exchange = exchange_of("topk-2bit", 100);
   const OuterRound all = outer_round(group, steps, exchange);
   CHECK(all.compute.s() == Approx(150));
-  CHECK(all.utilisation == Approx((3 / 1.5 + 1) / 4).epsilon(1e-4));
+  // Alone, the sites would take 3 + 1 / 1.5 steps a second.
+  const double alone = 3 + 1 / 1.5;
+  CHECK(all.utilisation == Approx(4 / 1.5 / alone).epsilon(1e-4));
   exchange.quorum = 3;
   const OuterRound three = outer_round(group, steps, exchange);
   CHECK(three.compute.s() == Approx(100));
-  CHECK(three.utilisation == Approx(0.75).epsilon(1e-4));
+  CHECK(three.utilisation == Approx(3 / alone).epsilon(1e-4));
   exchange.quorum = 4;
   CHECK(outer_round(group, steps, exchange).time() == all.time());
 }
@@ -167,6 +171,49 @@ TEST_CASE("outer round: a failure costs the outage and half a round") {
   group.sites[0].mtbf = {Duration::seconds(60), {}};
   CHECK(round_of(group, exchange).up_share ==
         Approx(1 / (1 + 90.0 / 3600 + 650.0 / 60)).epsilon(1e-4));
+}
+
+TEST_CASE("outer round: sites that a quorum leaves out replace failing members") {
+  SiteGroup group = sites_of(4, 1e12, 1e12);
+  for (Site& site : group.sites) {
+    site.mtbf = {Duration::seconds(1'000), {}};
+    site.outage.value = Duration::seconds(200);
+  }
+  OuterExchange exchange = exchange_of("topk-2bit", 100);
+  exchange.quorum = 3;
+  // A site trains 1,000 of 1,250 s, and rounds go on while at least three of four train.
+  const double p = 0.8, enough = p * p * p * (4 * (1 - p) + p);
+  const OuterRound three = round_of(group, exchange);
+  CHECK(three.utilisation == Approx(0.75 * enough).epsilon(1e-4));
+  CHECK(three.training.mean == Approx(4 * p).epsilon(1e-4));
+  exchange.quorum = 4;
+  CHECK(round_of(group, exchange).utilisation < three.utilisation);
+}
+
+TEST_CASE("outer round: a slower site never raises the utilisation") {
+  SiteGroup group = sites_of(3, 1e9, 1e9);
+  group.sites[2].mtbf = {Duration::seconds(5'000), {}};
+  const std::vector<double> plain{1, 1.2, 3};
+  for (const bool decoupled : {false, true})
+    for (const int delay : {0, 2})
+      for (const std::optional<int> quorum : {std::optional<int>(), std::optional<int>(2)}) {
+        OuterExchange exchange = exchange_of("int8", 100, 5, delay);
+        exchange.decoupled = decoupled;
+        exchange.quorum = quorum;
+        for (std::size_t slow = 0; slow < 3; ++slow) {
+          double before = 1;
+          for (double factor = 1; factor < 10; factor *= 1.3) {
+            group.sites[slow].slow.value = factor;
+            std::vector<Duration> steps;
+            for (std::size_t i = 0; i < 3; ++i)
+              steps.push_back(Duration::seconds(plain[i] * group.sites[i].slow.value));
+            const double utilisation = outer_round(group, steps, exchange).utilisation;
+            CHECK(utilisation <= before * (1 + 1e-9));
+            before = utilisation;
+          }
+          group.sites[slow].slow.value = 1;
+        }
+      }
 }
 
 TEST_CASE("outer round: a member that is away loses its work, and delays no other site") {
@@ -194,13 +241,17 @@ TEST_CASE("outer round: decoupled sites are slow and fail on their own") {
   // The third site trains 1,000 of 1,500 s. The slow site loses no time: it takes 2 s per step all
   // the time.
   CHECK(round.times[1].s() == Approx(200));
-  CHECK(round.utilisation == Approx((3 + 2. / 3) / 4).epsilon(1e-4));
+  const double alone = 3 + 1. / 2;
+  CHECK(round.utilisation == Approx((2 + 1. / 2 + 2. / 3) / alone).epsilon(1e-4));
   // With a quorum of all sites, they train only while the third site trains.
   exchange.quorum = 4;
-  CHECK(outer_round(group, steps, exchange).utilisation == Approx(2. / 3).epsilon(1e-4));
+  // That is a share of the time that all sites train, taken as equal for each of them.
+  const double share = 4 * (2. / 3) / (3 + 2. / 3);
+  CHECK(outer_round(group, steps, exchange).utilisation ==
+        Approx(share * (2 + 1. / 2 + 2. / 3) / alone).epsilon(1e-4));
   exchange.decoupled = false;
   CHECK(outer_round(group, steps, exchange).utilisation ==
-        Approx((3 / 2. + 1) / 4 / (1 + 0.55)).epsilon(1e-3));
+        Approx(4 / 2. / alone / (1 + 0.55)).epsilon(1e-3));
 }
 
 TEST_CASE("outer round: decoupled sites wait for their slowest pair, and for a store") {
@@ -230,6 +281,32 @@ TEST_CASE("outer round: a slow pair is avoided by a ring, not by a gather") {
   CHECK(round_of(group, ring).transfer.s() == Approx(15));
   group.pairs[1].rate.value = Bandwidth(5e8);
   CHECK(round_of(group, ring).transfer.s() == Approx(3));
+}
+
+TEST_CASE("outer round: a ring takes the best order of its sites") {
+  std::mt19937 draw(5);
+  for (std::size_t count = 2; count <= 6; ++count)
+    for (int repeat = 0; repeat < 20; ++repeat) {
+      SiteGroup group = sites_of(count, 1e12, 1e12);
+      std::vector<std::vector<double>> seconds(count, std::vector<double>(count));
+      const double sent = 2e9 * static_cast<double>(count - 1) / static_cast<double>(count);
+      for (std::size_t b = 0; b < count; ++b)
+        for (std::size_t a = 0; a < b; ++a) {
+          const double rate = 1e7 * (1 + draw() % 9);
+          group.pairs.push_back({a, b, {Bandwidth(rate), {}}, {}});
+          seconds[a][b] = seconds[b][a] = sent / rate;
+        }
+      std::vector<std::size_t> order(count);
+      std::iota(order.begin(), order.end(), std::size_t{0});
+      double best = 1e9;
+      do {
+        double slowest = 0;
+        for (std::size_t i = 0; i < count; ++i)
+          slowest = std::max(slowest, seconds[order[i]][order[(i + 1) % count]]);
+        best = std::min(best, slowest);
+      } while (std::next_permutation(order.begin() + 1, order.end()));
+      CHECK(round_of(group, exchange_of("int8", 100)).transfer.s() == Approx(best));
+    }
 }
 
 TEST_CASE("outer round: an exchange waits for the slowest round trip") {
@@ -279,6 +356,12 @@ TEST_CASE("outer round: the bandwidth for a utilisation gives this utilisation")
           const SiteGroup group = sites_of(3, rate->value(), rate->value(), rtt, via);
           CHECK(round_of(group, exchange).utilisation == Approx(utilisation));
         }
+  // The quorum of decoupled sites does not change what a site exchanges.
+  OuterExchange alone = exchange_of("int4", 24, 24, 2);
+  alone.decoupled = true;
+  const auto with_all = bandwidth_for(0.9, sites_of(3, 1, 1), Duration::seconds(1), alone);
+  alone.quorum = 1;
+  CHECK(bandwidth_for(0.9, sites_of(3, 1, 1), Duration::seconds(1), alone) == with_all);
   // A blocking exchange is never hidden.
   CHECK(!bandwidth_for(1, sites_of(2, 1, 1), Duration::seconds(1), exchange_of("bf16", 100)));
   // MaxText's page states that 8e9 weights of 32 bits in 37 steps of 0.5 s need 14 Gbit/s.
@@ -294,8 +377,12 @@ TEST_CASE("outer round: invalid settings are refused with the flag") {
   CHECK_THROWS_WITH(require_possible(exchange, 2), Contains("--fragments"));
   exchange.fragments = 10;
   exchange.quorum = 3;
-  CHECK_THROWS_WITH(require_possible(exchange, 2), Contains("--quorum") && Contains("1 to 2"));
+  CHECK_THROWS_WITH(require_possible(exchange, 2), Contains("--quorum") && Contains("2 to 2"));
   exchange.quorum = 2;
+  CHECK_NOTHROW(require_possible(exchange, 2));
+  exchange.quorum = 1;
+  CHECK_THROWS_WITH(require_possible(exchange, 2), Contains("--decoupled"));
+  exchange.decoupled = true;
   CHECK_NOTHROW(require_possible(exchange, 2));
   CHECK_THROWS_WITH(outer_codec("bf61", "--codec"), Contains("did you mean 'bf16'"));
 }

@@ -99,15 +99,59 @@ SitePair decode_pair(const Table& table, const SiteGroup& group) {
   return pair;
 }
 
+// Returns the values of a table with a list for each site, zero on the diagonal; empty without this
+// table.
+template <typename T>
+std::vector<std::vector<T>> matrix_of(const Table& wan, std::string_view key,
+                                      const SiteGroup& group,
+                                      T (*parse)(std::string_view, const Where&),
+                                      const Range<T>& range) {
+  if (!wan.has(key)) return {};
+  const Table table = wan.table(key);
+  std::vector<std::vector<T>> matrix;
+  for (const Site& site : group.sites) {
+    const auto row = table.get<std::vector<std::string>>(site.name);
+    if (row.size() != group.sites.size())
+      fail_input(table.where(site.name),
+                 fmt::format("{} values for {} sites", row.size(), group.sites.size()),
+                 "one for each site, and \"-\" for the site itself");
+    const std::size_t own = matrix.size();
+    matrix.emplace_back(row.size());
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (i == own) continue;
+      matrix[own][i] = parse(row[i], table.where(site.name));
+      require(table, site.name, matrix[own][i], range);
+    }
+  }
+  return matrix;
+}
+
+void add_matrix(const Table& wan, SiteGroup& group) {
+  const auto rates = matrix_of<Bandwidth>(wan, "rates", group, parse_bandwidth, any_bandwidth);
+  const auto rtts = matrix_of<Duration>(wan, "rtts", group, parse_duration, any_latency);
+  if (rates.empty() && !rtts.empty())
+    fail_input(wan.where("rtts"), "has no effect without rates", "[wan.rates] next to it");
+  const Provenance source{Kind::assumed, "[wan.rates], [wan.rtts]"};
+  for (std::size_t b = 0; b < rates.size(); ++b)
+    for (std::size_t a = 0; a < b; ++a) {
+      const Duration longer =
+          std::max(group.sites[a].link.rtt.value, group.sites[b].link.rtt.value);
+      const Duration rtt = rtts.empty() ? longer : std::max(rtts[a][b], rtts[b][a]);
+      group.pairs.push_back({a, b, {std::min(rates[a][b], rates[b][a]), source}, {rtt, source}});
+    }
+}
+
 void add_pairs(const Table& wan, SiteGroup& group) {
+  add_matrix(wan, group);
+  if (group.via == Via::store && (!group.pairs.empty() || wan.has("pair")))
+    fail_input(wan.where("via"), "no two sites meet directly through a store",
+               "via = \"direct\", or no pairs and rates of sites");
   for (const Table& table : wan.tables("pair")) {
-    if (group.via == Via::store)
-      fail_input(table.where("sites"), "no two sites meet directly through a store",
-                 "via = \"direct\", or no [[wan.pair]]");
     const SitePair pair = decode_pair(table, group);
     for (const SitePair& other : group.pairs)
       if (std::minmax(pair.a, pair.b) == std::minmax(other.a, other.b))
-        fail_input(table.where("sites"), "the pair is given twice", "one [[wan.pair]] for it");
+        fail_input(table.where("sites"), "the pair is given twice",
+                   "one [[wan.pair]] for it, or its rate in [wan.rates]");
     group.pairs.push_back(pair);
   }
 }

@@ -15,6 +15,10 @@
 //   sites = ["east", "west"]
 //   rate = "25 Gbit/s"             each way
 //   rtt = "70 ms"                  default: the longer one of the two sites
+//   [wan.rates]                    all pairs at once: a row per sender, a column per receiver; both
+//   east = ["-", "25 Gbit/s"]      directions of a pair take the slower one
+//   west = ["20 Gbit/s", "-"]
+//   [wan.rtts]                     round trips in the same form; a pair takes the longer one
 //   [[site]]
 //   name = "east"
 //   cluster = "hgx-h100-ndr"       preset or file

@@ -1,5 +1,8 @@
 #include "topologies/sites/site_group.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 namespace lambcast {
@@ -56,6 +59,38 @@ TEST_CASE("sites: TCP moves a window per round trip and stream") {
   CHECK(reached_rate(link, Bandwidth(1e8)) == Bandwidth(1e8));
   link.rtt.value = Duration();
   CHECK(reached_rate(link, Bandwidth(1e12)) == Bandwidth(1e12));
+}
+
+TEST_CASE("sites: a matrix is the pairs of all sites, at the slower direction") {
+  const std::string three =
+      "[[site]]\nname = \"a\"\ncluster = \"x\"\ngpus = 8\ncount = 2\n"
+      "[[site]]\nname = \"b\"\ncluster = \"x\"\ngpus = 8\nrtt = \"70 ms\"\n";
+  const auto pair = [](const char* sites, const char* rate) {
+    return fmt::format("[[wan.pair]]\nsites = {}\nrate = \"{} Gbit/s\"\n", sites, rate);
+  };
+  const std::string rates =
+      "[wan.rates]\na-1 = [\"-\", \"3 Gbit/s\", \"4 Gbit/s\"]\n"
+      "a-2 = [\"2 Gbit/s\", \"\", \"5 Gbit/s\"]\nb = [\"6 Gbit/s\", \"5 Gbit/s\", \"-\"]\n";
+  const auto same = [](const SitePair& one, const SitePair& other) {
+    return one.a == other.a && one.b == other.b && one.rate.value == other.rate.value &&
+           one.rtt.value == other.rtt.value;
+  };
+  const SiteGroup matrix = decoded(head + rates + three);
+  const SiteGroup listed =
+      decoded(head + pair("[\"a-1\", \"a-2\"]", "2") + pair("[\"a-1\", \"b\"]", "4") +
+              pair("[\"a-2\", \"b\"]", "5") + three);
+  CHECK(std::ranges::equal(matrix.pairs, listed.pairs, same));
+  const std::string rtts =
+      "[wan.rtts]\na-1 = [\"-\", \"1 ms\", \"2 ms\"]\na-2 = [\"3 ms\", \"-\", \"4 ms\"]\n"
+      "b = [\"5 ms\", \"4 ms\", \"-\"]\n";
+  const SiteGroup trips = decoded(head + rates + rtts + three);
+  CHECK(trips.pairs[0].rtt.value == Duration::seconds(0.003));
+  CHECK(trips.pairs[1].rtt.value == Duration::seconds(0.005));
+  CHECK_THROWS_WITH(decoded(head + rtts + three), Contains("wan.rtts") && Contains("[wan.rates]"));
+  CHECK_THROWS_WITH(decoded(head + rates + two), Contains("3 values for 2 sites"));
+  CHECK_THROWS_WITH(decoded(head + "via = \"store\"\n" + rates + three), Contains("store"));
+  CHECK_THROWS_WITH(decoded(head + rates + pair("[\"a-1\", \"b\"]", "4") + three),
+                    Contains("twice"));
 }
 
 TEST_CASE("sites: errors name their key") {
