@@ -83,6 +83,24 @@ Json layout_json(const Parallelism& how) {
   return json;
 }
 
+void add_optimizer_settings(const Scenario& scenario, Json& inputs) {
+  const auto& training = scenario.training;
+  if (training.optimizer() == OptimizerType::zero_one_adam) {
+    const OnebitSchedule& policy = training.recipe.onebit;
+    inputs["var_update_scaler"] = policy.var_update_scaler;
+    inputs["local_step_scaler"] = policy.local_step_scaler;
+    inputs["local_step_clipper"] = policy.local_step_clipper;
+  }
+  const Projection& projection = training.recipe.projection;
+  if (training.optimizer() == OptimizerType::galore_adamw8bit) {
+    inputs["galore_rank"] = projection.rank;
+    inputs["galore_update_gap"] = projection.update_proj_gap;
+    inputs["galore_min_8bit_size"] = projection.min_8bit_size;
+  }
+  if (const auto& work = model_of(training.optimizer()).matrix_work; work && work->every > 0)
+    inputs["precondition_frequency"] = projection.precondition_frequency.value_or(work->every);
+}
+
 Json inputs_json(const Scenario& scenario) {
   const auto& training = scenario.training;
   const auto& optimizer = *scenario.config.optimizer;
@@ -120,18 +138,7 @@ Json inputs_json(const Scenario& scenario) {
               {"exchange", name_of(training.exchange)},
               {"deepspeed_version", text_of(scenario.config.release.value)},
               {"kernels", std::string(name_of(training.kernels))}};
-  if (training.optimizer() == OptimizerType::zero_one_adam) {
-    const OnebitSchedule& policy = training.recipe.onebit;
-    inputs["var_update_scaler"] = policy.var_update_scaler;
-    inputs["local_step_scaler"] = policy.local_step_scaler;
-    inputs["local_step_clipper"] = policy.local_step_clipper;
-  }
-  if (training.optimizer() == OptimizerType::galore_adamw8bit) {
-    const Projection& projection = training.recipe.projection;
-    inputs["galore_rank"] = projection.rank;
-    inputs["galore_update_gap"] = projection.update_proj_gap;
-    inputs["galore_min_8bit_size"] = projection.min_8bit_size;
-  }
+  add_optimizer_settings(scenario, inputs);
   add_origin(inputs, "model", scenario.asked.at("model"),
              [](const std::string& name) { return std::string(model_preset_text(name)); });
   add_origin(inputs, "cluster", cluster.origin, cluster_text);

@@ -125,6 +125,10 @@ void add_optimizer(Defaults& of) {
   of["galore_min_8bit_size"] = of_optimizer(is_galore, [](const Scenario& s) -> Stated {
     return number_word(s.training.recipe.projection.min_8bit_size);
   });
+  of["precondition_frequency"] = [](const Scenario& s) -> Stated {
+    const auto& work = model_of(s.training.optimizer()).matrix_work;
+    return work && work->every > 0 ? Stated(number_word(work->every)) : std::nullopt;
+  };
   of["precision"] = [](const Scenario& s) -> Stated {
     const auto& how = s.training.parallelism;
     const DataType weights = s.training.recipe.precision.weights;

@@ -177,6 +177,7 @@ const WhatIf::mapped_type& value_of(std::string_view key, Dice& dice) {
       {"weight_decay", {"0", "0.01", "0.1"}},
       {"galore_rank", {"16", "128", "1024"}},
       {"galore_update_gap", {"10", "200"}},
+      {"precondition_frequency", {"1", "10", "1000"}},
       {"gpus_per_node", {"1", "2", "4"}},
       {"gradient_bucket", {"1000000", "500000000"}},
       {"imbalance", {"1", "1.5", "4"}},

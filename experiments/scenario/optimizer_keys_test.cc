@@ -64,6 +64,27 @@ TEST_CASE("optimizer keys: 0/1 Adam's policy can be set, without effect on other
   }
 }
 
+TEST_CASE("optimizer keys: the frequency of decompositions is SOAP's and Shampoo's alone") {
+  const auto asked = [](const char* optimizer, const WhatIf& keys) {
+    return with(keys, without({"freeze_step"}, {{"optimizer", optimizer}}));
+  };
+  const auto run_s = [&](const char* optimizer, const char* every) {
+    CollectiveCosts costs;
+    return forecast(resolved(asked(optimizer, {{"precondition_frequency", every}})).training, costs)
+        .run.time_s;
+  };
+  for (const auto& [optimizer, usual] : {std::pair("soap", "10"), {"shampoo", "100"}}) {
+    INFO(optimizer);
+    CollectiveCosts costs;
+    CHECK(run_s(optimizer, usual) ==
+          forecast(resolved(asked(optimizer, {})).training, costs).run.time_s);
+    CHECK(run_s(optimizer, "1") > run_s(optimizer, usual));
+    CHECK(said(asked(optimizer, {{"precondition_frequency", "8"}}), "flag-no-effect") == 0);
+  }
+  for (const char* optimizer : {"muon", "dion", "adam"})
+    CHECK(said(asked(optimizer, {{"precondition_frequency", "8"}}), "flag-no-effect") == 1);
+}
+
 TEST_CASE("optimizer keys: a rank that leaves GaLore's matrices whole is reported") {
   const auto asked = [](const char* model, const char* rank) {
     return without({"freeze_step"}, {{"optimizer", "galore_adamw8bit"},

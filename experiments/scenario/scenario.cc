@@ -97,8 +97,8 @@ void place_on_cluster(const Words& words, TrainingPlan& training) {
         fmt::format("up to {} nodes", cluster.max_nodes));
 }
 
-// Reads the projection of GaLore. Its constructor and get_galore_param_groups are called in
-// scripts, so no file has its keys.
+// Reads the settings of GaLore's projection, and of SOAP's and Shampoo's decompositions. Their
+// constructors and get_galore_param_groups are called in scripts, so no file has these keys.
 Projection choose_projection(const Words& words, OptimizerType optimizer,
                              std::vector<Finding>& findings) {
   constexpr std::int64_t most = std::int64_t{1} << 40;
@@ -115,6 +115,7 @@ Projection choose_projection(const Words& words, OptimizerType optimizer,
                           fmt::format("{} has no effect: {} projects nothing", flag(key).key,
                                       name_of(optimizer))});
   }
+  projection.precondition_frequency = words.whole("precondition_frequency", 1, most);
   return projection;
 }
 

@@ -161,6 +161,12 @@ constexpr Unread of_run[] = {
     {"local_step_clipper",
      [](const Words&, const TrainingPlan& training) { return !is_zero_one(training); },
      zero_one_alone},
+    {"precondition_frequency",
+     [](const Words&, const TrainingPlan& training) {
+       const auto& work = model_of(training.optimizer()).matrix_work;
+       return !work || work->every == 0;
+     },
+     "only SOAP and Shampoo decompose matrices at such intervals"},
     {"steps_done",
      [](const Words& words, const TrainingPlan& training) {
        const std::string* const freeze = words.find("freeze_step");

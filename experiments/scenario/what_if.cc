@@ -71,6 +71,10 @@ std::vector<WhatIfKey> keys_of_one_optimizer() {
        "elements from which it keeps a state in 8 bits (default: 4096); is_paged is not modelled",
        whole,
        {1, 1e9}},
+      {"precondition_frequency",
+       "SOAP, Shampoo: steps from one decomposition to the next (default: 10 and 100)",
+       whole,
+       {1, 1e4}},
   };
 }
 

@@ -21,12 +21,12 @@ double rank_of(const StateTensor& matrix) {
   return rank_fraction * std::min(matrix.rows, matrix.columns);
 }
 
-double dion_flops(const StateTensor& matrix) {
+double dion_flops(const StateTensor& matrix, double) {
   const double r = rank_of(matrix), m = std::max(matrix.rows, matrix.columns);
   return 8 * matrix.elements * r + 6.5 * m * r * r;
 }
 
-double dion_decompositions(const StateTensor& matrix) {
+double dion_decompositions(const StateTensor& matrix, double) {
   const double r = rank_of(matrix);
   return 2.2 * r * r * r;
 }

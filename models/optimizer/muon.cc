@@ -31,7 +31,8 @@ const OptimizerModel muon_model{
     .plain = OptimizerType::muon,
     .of_deepspeed = true,
     .matrix_work =
-        MatrixWork{muon_flops, 0.4, "newton_schulz_share_of_peak",
+        MatrixWork{[](const StateTensor& matrix, double) { return muon_flops(matrix); }, 0.4,
+                   "newton_schulz_share_of_peak",
                    "products of Newton-Schulz iterations at 40 % of the half-precision peak"},
     .in_kernels = false,
     .update = muon_update,

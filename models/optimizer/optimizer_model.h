@@ -34,6 +34,7 @@ namespace lambcast {
   ROW(muon)                      \
   ROW(dion)                      \
   ROW(soap)                      \
+  ROW(shampoo)                   \
   ROW(adam_mini)                 \
   ROW(schedule_free_adamw)
 
@@ -51,13 +52,16 @@ struct StateTensor {
   double rows = 0, columns = 0;  // 0: a vector
 };
 
-// Settings of GaLore's projection, with the names of Colossal-AI's get_galore_param_groups and
-// constructor. The constructor's is_paged is not modelled (bitsandbytes: states in managed memory,
-// which the driver moves to the host if GPU memory is full): states are in GPU memory, its default.
+// Settings of optimizers that decompose matrices. Those of GaLore's projection have the names of
+// Colossal-AI's get_galore_param_groups and constructor. The constructor's is_paged is not modelled
+// (bitsandbytes: states in managed memory, which the driver moves to the host if GPU memory is
+// full): states are in GPU memory, its default.
 struct Projection {
   std::int64_t rank = 256;
   std::int64_t update_proj_gap = 200;  // steps between decompositions
   std::int64_t min_8bit_size = 4096;   // elements of a state; smaller ones are fp32
+  // SOAP, Shampoo: steps between decompositions; unset: the default of the optimizer.
+  std::optional<std::int64_t> precondition_frequency = {};
 
   bool operator==(const Projection&) const = default;
 };
@@ -65,16 +69,22 @@ struct Projection {
 // Work of a step on each whole matrix of a block, in addition to its passes. Embeddings, head and
 // vectors run AdamW.
 struct MatrixWork {
-  double (*product_flops)(const StateTensor& matrix);
+  double (*product_flops)(const StateTensor& matrix, double every);
   // Share of the peak of half-precision products that these products reach, its name in a forecast,
   // and its source. Assumed.
   double share;
   std::string_view share_name, share_source;
   // Returns the FLOPs of decompositions, averaged over steps.
-  double (*decomposition_flops)(const StateTensor& matrix) = nullptr;
+  double (*decomposition_flops)(const StateTensor& matrix, double every) = nullptr;
   // Elements of two fp32 factors that ranks with parts of a matrix add up, so that no rank needs
   // the whole matrix.
   double (*factor_elements)(const StateTensor& matrix) = nullptr;
+  // Steps between decompositions by default, the `every` of the functions above; 0: it has none, or
+  // their number is no setting.
+  std::int64_t every = 0;
+  // Whether it works on blocks instead of whole matrices: a rank on those of its own part, and
+  // ranks with the same states on an equal share each, whose results they gather in fp32.
+  bool in_blocks = false;
 };
 
 struct OptimizerModel {

@@ -9,6 +9,7 @@
 #include "kernels/reference/muon.h"
 #include "models/optimizer/galore.h"
 #include "models/optimizer/muon.h"
+#include "models/optimizer/shampoo.h"
 #include "models/optimizer/soap.h"
 
 namespace lambcast {
@@ -172,11 +173,11 @@ TEST_CASE("optimizers: states as counted in their papers") {
 TEST_CASE("dion: products and factors of a quarter of the rank") {
   const StateTensor square{1024.0 * 1024, 1024, 1024}, wide{1024.0 * 4096, 1024, 4096};
   const MatrixWork& work = *model_of(OptimizerType::dion).matrix_work;
-  CHECK(work.product_flops(square) == (8.0 / 4 + 6.5 / 16) * 1024 * 1024 * 1024);
-  CHECK(work.product_flops(wide) == 4 * work.product_flops(square));
-  CHECK(work.decomposition_flops(wide) == 2.2 * 256 * 256 * 256);
+  CHECK(work.product_flops(square, 0) == (8.0 / 4 + 6.5 / 16) * 1024 * 1024 * 1024);
+  CHECK(work.product_flops(wide, 0) == 4 * work.product_flops(square, 0));
+  CHECK(work.decomposition_flops(wide, 0) == 2.2 * 256 * 256 * 256);
   CHECK(work.factor_elements(wide) == 256.0 * (1024 + 4096));
-  CHECK(work.product_flops(square) < muon_flops(square) / 12);
+  CHECK(work.product_flops(square, 0) < muon_flops(square) / 12);
 }
 
 // Published added share of a step's FLOPs (kellerjordan.github.io/posts/muon, as third parties
@@ -216,11 +217,29 @@ TEST_CASE("muon: the forecast counts the FLOPs and the states of the reference")
   }
 }
 
+TEST_CASE("shampoo: blocks of at most 8,192, and roots in every hundredth step") {
+  const double n = 4096, m = 14336, b = 8192, rest = m - b;
+  const double squares = b * b + rest * rest,
+               cubes = 2 * n * n * n + b * b * b + rest * rest * rest;
+  const StateTensor matrix{n * m, n, m};
+  CHECK(shampoo_product_flops(matrix, 100) ==
+        Approx(4 * (n * squares + m * n * n) + 2 * cubes / 100));
+  CHECK(shampoo_decomposition_flops(matrix, 100) == Approx(9 * cubes / 100));
+  CHECK(shampoo_decomposition_flops(matrix, 1) == Approx(9 * cubes));
+  // A block takes 4 n m (n + m) FLOPs a step, and 8 + 8 (n / m + m / n) bytes per element.
+  CHECK(shampoo_product_flops({n * 1024, n, 1024}, 1e30) == Approx(4 * n * 1024 * (n + 1024)));
+  const auto bytes = model_of(OptimizerType::shampoo).state_bytes;
+  CHECK(bytes({n * 1024, n, 1024}, {}) == Approx(n * 1024 * (8 + 8 * (4 + 0.25))));
+  CHECK(bytes({4096}, {}) == 8 * 4096);
+  CHECK(model_of(OptimizerType::shampoo).matrix_work->every == 100);
+}
+
 TEST_CASE("soap: products with both bases, and a tenth of their renewal") {
   const double n = 1024, m = 4096, cubes = n * n * n + m * m * m;
-  CHECK(soap_product_flops({n * m, n, m}) == Approx(6 * n * m * (n + m) + 0.6 * cubes));
-  CHECK(soap_decomposition_flops({n * m, n, m}) == Approx(0.8 / 3 * cubes));
-  CHECK(soap_product_flops({n * 20000, n, 20000}) == Approx(6 * n * 20000 * n + 0.6 * n * n * n));
+  CHECK(soap_product_flops({n * m, n, m}, 10) == Approx(6 * n * m * (n + m) + 0.6 * cubes));
+  CHECK(soap_decomposition_flops({n * m, n, m}, 10) == Approx(0.8 / 3 * cubes));
+  CHECK(soap_product_flops({n * 20000, n, 20000}, 10) ==
+        Approx(6 * n * 20000 * n + 0.6 * n * n * n));
 }
 
 TEST_CASE("galore: products of projection and of decomposition") {

@@ -3,7 +3,7 @@
 namespace lambcast {
 namespace {
 
-constexpr double max_precond_dim = 10'000, precondition_frequency = 10;
+constexpr double max_precond_dim = 10'000;
 
 // Returns the length of a side with a basis, else 0.
 double based(double side) { return side <= max_precond_dim ? side : 0; }
@@ -27,13 +27,13 @@ double soap_states(const StateTensor& tensor, const Projection&) {
 
 }  // namespace
 
-double soap_product_flops(const StateTensor& matrix) {
+double soap_product_flops(const StateTensor& matrix, double every) {
   const double sides = based(matrix.rows) + based(matrix.columns);
-  return 6 * matrix.rows * matrix.columns * sides + 6 * cubes(matrix) / precondition_frequency;
+  return 6 * matrix.rows * matrix.columns * sides + 6 * cubes(matrix) / every;
 }
 
-double soap_decomposition_flops(const StateTensor& matrix) {
-  return 8.0 / 3 * cubes(matrix) / precondition_frequency;
+double soap_decomposition_flops(const StateTensor& matrix, double every) {
+  return 8.0 / 3 * cubes(matrix) / every;
 }
 
 const OptimizerModel soap_model{
@@ -46,7 +46,7 @@ const OptimizerModel soap_model{
     .matrix_work =
         MatrixWork{soap_product_flops, 0.05, "soap_share_of_peak",
                    "products in fp32 at 80 % of its peak, a sixteenth of the half-precision one",
-                   soap_decomposition_flops},
+                   soap_decomposition_flops, nullptr, 10},
     .in_kernels = false,
     .update = soap_update,
     .same_states = false,

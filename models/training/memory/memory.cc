@@ -43,8 +43,10 @@ std::vector<std::pair<std::string_view, double>> moments_of(const TrainingPlan& 
   const OptimizerModel& model = model_of(training.optimizer());
   if (model.state_bytes == two_moments)
     return {{"momentum", how.states.momentum}, {"variance", how.states.variance}};
-  const UpdateDivision division{
-      .shards = how.shard_ranks, .tensor_ranks = how.layout.tp, .flat = training.flattens()};
+  const UpdateDivision division{.shards = how.shard_ranks,
+                                .tensor_ranks = how.layout.tp,
+                                .flat = training.flattens(),
+                                .copies = how.replicas() / how.shard_ranks};
   return {{model.state_bytes == one_moment ? "momentum" : "optimizer_states",
            state_bytes_per_element(training.optimizer(), *training.model, division,
                                    training.recipe.projection)}};

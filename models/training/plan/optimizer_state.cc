@@ -45,6 +45,15 @@ StateTensor sliced(StateTensor of, TensorSplit split, const ModelShape& model, i
   return of;
 }
 
+// Returns the part of a tensor whose blocks a rank works on.
+StateTensor own_part(const GivenTensor& tensor, const ModelShape& model,
+                     const UpdateDivision& division) {
+  StateTensor part = sliced(tensor.whole, tensor.split, model, division.tensor_ranks);
+  part.elements /= division.shards;
+  part.rows /= division.shards;
+  return part;
+}
+
 bool has_even_rows(const StateTensor& slice, int shards) {
   return std::llround(slice.rows) % shards == 0;
 }
@@ -80,12 +89,17 @@ double state_bytes_per_element(OptimizerType type, const ModelShape& model,
   double bytes = 0, elements = 0;
   for (const GivenTensor& tensor : given_tensors(optimizer, model, division.flat)) {
     StateTensor held = tensor.whole;
+    double copies = 1;
+    if (optimizer.matrix_work && optimizer.matrix_work->in_blocks) {
+      held = own_part(tensor, model, division);
+      if (held.rows > 0) copies = division.copies;
+    }
     if (optimizer.factored_statistics > 0) {
       held = sliced(tensor.whole, tensor.split, model, division.tensor_ranks);
       held.elements /= division.shards;
       if (has_even_rows(held, division.shards)) held.rows /= division.shards;
     }
-    bytes += optimizer.state_bytes(held, projection);
+    bytes += optimizer.state_bytes(held, projection) / copies;
     elements += held.elements;
   }
   return elements > 0 ? bytes / elements : 0;
@@ -220,27 +234,36 @@ const Sourced<double>& decomposition() {
 }
 
 UpdateExtras matrix_extras(const OptimizerModel& optimizer, const ModelShape& model,
-                           const UpdateDivision& division, double gradient_bytes) {
+                           const UpdateDivision& division, double gradient_bytes,
+                           const Projection& projection) {
   UpdateExtras extras;
   if (division.flat) return extras;
   const MatrixWork& work = *optimizer.matrix_work;
+  const auto every = static_cast<double>(projection.precondition_frequency.value_or(work.every));
   double products = 0, decompositions = 0;
   Calls matrices, factors;
   for (const GivenTensor& tensor : given_tensors(optimizer, model, false)) {
     if (tensor.whole.rows == 0) continue;
-    if (work.factor_elements != nullptr) factors.add(2, 2 * work.factor_elements(tensor.whole));
-    products += work.product_flops(tensor.whole);
+    const StateTensor matrix = work.in_blocks ? own_part(tensor, model, division) : tensor.whole;
+    if (work.factor_elements != nullptr) factors.add(2, 2 * work.factor_elements(matrix));
+    products += work.product_flops(matrix, every);
     if (work.decomposition_flops != nullptr)
-      decompositions += work.decomposition_flops(tensor.whole);
-    matrices.add(1, 4 * tensor.whole.elements);
+      decompositions += work.decomposition_flops(matrix, every);
+    matrices.add(1, 4 * matrix.elements);
   }
   if (products == 0) return extras;
-  const double share = division.of_model / division.shards;
+  const double share = division.of_model / (work.in_blocks ? division.copies : division.shards);
   extras.products.push_back({products * share,
                              {work.share, {Kind::assumed, std::string(work.share_source)}},
                              work.share_name});
   if (decompositions > 0)
     extras.products.push_back({decompositions * share, decomposition(), "svd_share_of_peak"});
+  if (work.in_blocks) {
+    if (division.copies > 1)
+      extras.calls.push_back({"all_gather search directions", Among::copies, Op::all_gather,
+                              Bytes(matrices.bytes * division.of_model), 1});
+    return extras;
+  }
   if (work.factor_elements == nullptr) {
     add_whole_matrices(matrices, gradient_bytes, division, extras.calls);
     return extras;
@@ -259,7 +282,8 @@ UpdateExtras update_extras(OptimizerType type, StepKind step, Kernels kernels,
                            const ModelShape& model, const UpdateDivision& division,
                            double gradient_bytes, const Projection& projection) {
   const OptimizerModel& optimizer = model_of(type);
-  if (optimizer.matrix_work) return matrix_extras(optimizer, model, division, gradient_bytes);
+  if (optimizer.matrix_work)
+    return matrix_extras(optimizer, model, division, gradient_bytes, projection);
   UpdateExtras extras;
   add_statistics(optimizer, model, division, extras.calls);
   if (type != OptimizerType::galore_adamw8bit) return extras;

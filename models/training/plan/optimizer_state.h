@@ -42,6 +42,7 @@ struct UpdateDivision {
   // (TrainingPlan::flattens).
   bool flat = false;
   WholeMatrices matrices = WholeMatrices::owned;
+  int copies = 1;  // ranks with the same states
 };
 
 // Returns the bytes of state per element of a rank, averaged over all elements that it updates.
@@ -66,7 +67,7 @@ std::vector<std::pair<std::string_view, double>> compression_state(OptimizerType
 
 // Collectives that the update waits for, one after another.
 struct SharedCall {
-  enum class Among { shards, tensor_ranks };
+  enum class Among { shards, tensor_ranks, copies };
   const char* name;
   Among among;
   Op op;
@@ -86,7 +87,7 @@ struct SharedCall {
 // Flat vectors belong to one rank, since the optimizer has no information on others. GaLore's
 // refresh decomposes whole gradients on every rank, and first gathers those that are cut
 // (distributed_galore.py); its kernels work in the small space. Muon computes with whole matrices,
-// an equal share on each rank that shares states.
+// an equal share on each rank that shares states. Shampoo computes with blocks (shampoo.h).
 struct UpdateExtras {
   std::vector<KernelWork> kernels;
   std::vector<ProductWork> products;

@@ -386,6 +386,44 @@ TEST_CASE("optimizer states: Dion's ranks add up factors, and gather no matrix")
         Approx(24 * 4 * 256.0 * 1024 * (4 * 2 + 2 * 5)));
 }
 
+// BERT-Large, n = 1,024. A block of the model has 4 matrices of n x n (8 n^3 FLOPs each, roots of 2
+// matrices of n x n) and 2 of n x 4 n (80 n^3, roots of 65 n^3).
+TEST_CASE("optimizer states: Shampoo divides its blocks over copies, and gathers directions") {
+  const ModelShape bert = load_model("bert-large");
+  const auto of = [&](const UpdateDivision& division, std::int64_t every) {
+    return update_extras(OptimizerType::shampoo, StepKind::uniform, Kernels::deepspeed, bert,
+                         division, 2, {.precondition_frequency = every});
+  };
+  const double n = 1024, n3 = 24 * n * n * n, elements = 24 * 12 * n * n;
+  const UpdateExtras alone = of({}, 100);
+  REQUIRE(alone.products.size() == 2);
+  CHECK(alone.products[0].flops == Approx((192 + 2 * 1.38) * n3));
+  CHECK(alone.products[1].flops == Approx(9 * 1.38 * n3));
+  CHECK(alone.calls.empty());
+  CHECK(of({}, 1).products[1].flops == Approx(9 * 138 * n3));
+  const UpdateExtras shared = of({.copies = 8}, 100);
+  CHECK(shared.products[0].flops == Approx(alone.products[0].flops / 8));
+  REQUIRE(shared.calls.size() == 1);
+  CHECK(shared.calls[0].op == Op::all_gather);
+  CHECK(shared.calls[0].bytes.value() == Approx(4 * elements));
+  CHECK(shared.calls[0].times == 1);
+  // An eighth of the rows: 4 of n/8 x n, one of n/2 x n and one of n/8 x 4 n.
+  const UpdateExtras rows = of({.shards = 8}, 1'000'000'000);
+  CHECK(rows.products[0].flops == Approx((2.25 + 3 + 8.25) * n3));
+  CHECK(rows.calls.empty());
+  // 8 bytes for each element, and for each one of the factors: 2 n^2 of n x n, 17 n^2 of n x 4 n.
+  const double all = 335'184'706, others = all - elements;
+  const double kept = 8 * elements + 8 * 24 * n * n * (4 * 2 + 2 * 17);
+  CHECK(state_bytes_per_element(OptimizerType::shampoo, bert) == Approx((kept + 8 * others) / all));
+  CHECK(state_bytes_per_element(OptimizerType::shampoo, bert, {.copies = 8}) ==
+        Approx((kept / 8 + 8 * others) / all));
+  TrainingPlan training = training_of({OptimizerType::shampoo});
+  training.recipe.projection.precondition_frequency = 1;
+  const auto often = metrics_of(training, StepKind::uniform);
+  training.recipe.projection.precondition_frequency = 1000;
+  CHECK(metrics_of(training, StepKind::uniform).optimizer < often.optimizer);
+}
+
 // States: 4 bytes of 302 of 335 million elements, 8 of the others.
 TEST_CASE("optimizer states: Muon keeps one moment of a matrix, AdamW's two of all others") {
   const ModelShape bert = load_model("bert-large");

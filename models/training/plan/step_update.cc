@@ -157,8 +157,17 @@ class UpdateWriter {
                       decaying_share(groups_, draft_.training.recipe.weight_decay > 0,
                                      draft_.training.has_flat_groups()));
     if (how_ != nullptr) passes.bytes_per_element -= how_->states.saved_traffic();
-    pass("optimizer", passes, elements_, pieces());
+    const int copies = copies_with_blocks();
+    pass("optimizer", passes, elements_ / copies, pieces());
     extras();
+    // Weights plus the gathered directions, over all tensors at once.
+    if (copies > 1) pass("add search directions", {12, 1, 0, 0, 0}, elements_, pieces());
+  }
+
+  // Returns the ranks with the same states that divide the optimizer's blocks; 1 if none do.
+  int copies_with_blocks() const {
+    const auto& work = model_of(draft_.training.optimizer()).matrix_work;
+    return work && work->in_blocks ? ranks_.shards().copies.ranks : 1;
   }
 
   // Adds the passes of the wrapper around the optimizer. Without BF16_Optimizer, a pipeline's
@@ -197,7 +206,8 @@ class UpdateWriter {
   // Adds work and calls of the update other than its passes (optimizer_state.h).
   void extras() {
     UpdateDivision division{.shards = ranks_.shards().shard.ranks,
-                            .flat = draft_.training.flattens()};
+                            .flat = draft_.training.flattens(),
+                            .copies = copies_with_blocks()};
     if (how_ != nullptr) {
       const double sliced =
           parallel::sliced_parameters(*draft_.training.model, how_->layout).total();
@@ -216,8 +226,10 @@ class UpdateWriter {
     for (const ProductWork& product : of.products)
       then({"products of the optimizer", Category::optimizer, product});
     for (const SharedCall& shared : of.calls) {
-      const ProcessGroup group =
-          shared.among == SharedCall::Among::shards ? ranks_.shards().shard : ranks_.tensor_ranks();
+      const ProcessGroup group = shared.among == SharedCall::Among::shards ? ranks_.shards().shard
+                                 : shared.among == SharedCall::Among::copies
+                                     ? ranks_.shards().copies
+                                     : ranks_.tensor_ranks();
       then({shared.name, Category::gradient_comm, call(group, shared.op, shared.bytes.value())},
            shared.times);
     }
