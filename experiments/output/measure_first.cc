@@ -29,7 +29,7 @@ Calls calls_of(const TrainingPlan& training, const MeasuredCall& wanted) {
   std::vector<Call> all;
   double largest = 0;
   for (const DistinctStep& step : distinct_steps(training))
-    for (const PlanOp& op : plan_step(training, step).ops) {
+    for (const PlanOp& op : plan_step(in_step(training, step), step).ops) {
       const Call* const call = std::get_if<Call>(&op.work);
       if (call == nullptr || call->op != wanted.op || call->backend != wanted.backend) continue;
       all.push_back(*call);

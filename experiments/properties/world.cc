@@ -138,7 +138,9 @@ void draw_exchange(WhatIf& world, Dice& dice) {
                                        "topk:1% / store",
                                        "int8 / relay",
                                        "int4+ef / every 8 / nodes / fragments 2 / overlap 2",
-                                       "local:8 / fragments 4 / overlap 1"},
+                                       "local:8 / fragments 4 / overlap 1",
+                                       "powersgd:4 / start 2",
+                                       "localsgd:4 / nodes / start 3"},
                                       dice);
   // Skips most exchanges that the ZeRO stage rejects.
   const std::string stage(setting(world, "zero_stage"));

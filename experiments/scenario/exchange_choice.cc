@@ -164,7 +164,8 @@ void check_halves(const TrainingPlan& training) {
 void form_of_momenta(TrainingPlan& training, std::vector<Finding>& findings) {
   Exchange& exchange = training.exchange;
   const std::string_view optimizer = name_of(training.optimizer());
-  if (exchange.kind != Exchange::Kind::onebit || exchange.every > 1 || exchange.site != 0)
+  if (exchange.kind != Exchange::Kind::onebit || exchange.every > 1 || exchange.site != 0 ||
+      exchange.start > 0)
     fail_input(flag("exchange"), fmt::format("{} brings its own exchange", optimizer),
                "onebit, also in two levels and overlapped, or plain optimizers");
   if (!exchange.is_in_other_form()) {
@@ -185,9 +186,27 @@ void form_of_momenta(TrainingPlan& training, std::vector<Finding>& findings) {
                    optimizer, name_of(exchange))});
 }
 
+// Checks that the steps before an exchange can all_reduce gradients.
+void check_start(const TrainingPlan& training, std::vector<Finding>& findings) {
+  const std::int64_t start = training.exchange.start;
+  if (start == 0) return;
+  if (training.optimizer() == OptimizerType::galore_adamw8bit)
+    fail_input(flag("exchange"), "GaLore's decompositions are not forecast with a later start",
+               "no / start");
+  if (training.parallelism && training.parallelism->sharding == parallel::Sharding::weights)
+    fail_input(flag("exchange"), "ranks that share weights exchange in the passes of all steps",
+               "no / start, or --zero-stage 0");
+  if (const std::int64_t last = training.steps_done + training.steps; start >= last)
+    findings.push_back(
+        {Severity::warning, "exchange-never",
+         fmt::format("{} begins after step {}, and the run ends at {}; try: a smaller start",
+                     name_of(training.exchange), start, last)});
+}
+
 void find_seldom_meeting(const TrainingPlan& training, std::vector<Finding>& findings) {
   const std::int64_t every = steps_between(training.exchange);
   const std::int64_t last = training.steps_done + training.steps;
+  if (training.exchange.start >= last) return;
   const std::string seldom = seldom_meets(training.exchange, last);
   if (seldom.empty()) return;
   findings.push_back(
@@ -219,6 +238,7 @@ void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Fin
   check_shares(training);
   check_graph(training);
   check_sites(training);
+  check_start(training, findings);
   find_seldom_meeting(training, findings);
   if (training.exchange.kind == Exchange::Kind::powersgd &&
       factored_elements(*training.model, training.exchange.parameter) == 0)

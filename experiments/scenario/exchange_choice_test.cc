@@ -47,6 +47,18 @@ TEST_CASE("exchange choice: sites are nodes, or parts or groups of them, and the
              Contains("one site of all 64 ranks has no other site to average with"));
 }
 
+TEST_CASE("exchange choice: an exchange begins after its start, within the run") {
+  CHECK(!says(exchanging("powersgd:4 / start 100"), "exchange-never"));
+  CHECK(says(exchanging("powersgd:4 / start 100", {{"steps", "100"}}), "exchange-never"));
+  CHECK(says(exchanging("localsgd:8 / nodes / start 100", {{"steps", "150"}}), "exchange-seldom"));
+  CHECK_THAT(refusal(exchanging("all_reduce / start 100")), Contains("no other exchange"));
+  CHECK_THAT(refusal(exchanging("powersgd:4 / start 100", {{"optimizer", "galore_adamw8bit"}})),
+             Contains("GaLore"));
+  CHECK_THAT(refusal(with({{"exchange", "onebit / two-level / start 100"}})),
+             Contains("brings its own exchange"));
+  CHECK_THAT(refusal(exchanging("qgz / start 100", {{"zero_stage", "3"}})), Contains("/ start"));
+}
+
 TEST_CASE("exchange choice: sites of a layout consist of ranks that hold the same weights") {
   // With 64 GPUs in 4 stages, 16 ranks hold the same weights.
   CHECK(refusal(exchanging("local:16:4", {{"pp", "4"}})).empty());

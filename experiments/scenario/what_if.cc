@@ -100,7 +100,7 @@ std::vector<WhatIfKey> optimizer_keys() {
        "flat, two-level (node leaders), sharded (each GPU a share of its node's sum), relay or "
        "store (through a hub), / after the backward pass or overlapped (default: as its library "
        "runs it); or / every STEPS, for the change of weights, with / ranks, nodes or "
-       "sites:RANKS, / fragments P and / overlap STEPS"},
+       "sites:RANKS, / fragments P and / overlap STEPS; / start STEPS: all_reduce before them"},
       {"precision",
        "of weights: fp16, bf16, fp32; of products: fp8, mxfp8, nvfp4 (default: fp16; bf16 for "
        "Llama-like models and mixtures of experts from the A100 on, unless the optimizer is 1-bit)",

@@ -13,14 +13,19 @@ bool begins_with_dry_run(const Recipe& recipe) {
 
 StepPhases phases_of(const TrainingPlan& training) {
   const Recipe& recipe = training.recipe;
-  return model_of(training.optimizer())
-      .phases({.steps = training.steps,
-               .dry_run = begins_with_dry_run(recipe),
-               .warmup = warmup_steps(recipe) - training.steps_done,
-               .steps_per_exchange = steps_per_exchange(training.exchange),
-               .onebit = recipe.onebit,
-               // A flat vector has no matrix to decompose.
-               .refresh_gap = training.flattens() ? 0 : recipe.projection.update_proj_gap});
+  const std::int64_t before =
+      std::clamp<std::int64_t>(training.exchange.start - training.steps_done, 0, training.steps);
+  StepPhases phases =
+      model_of(training.optimizer())
+          .phases({.steps = training.steps - before,
+                   .dry_run = begins_with_dry_run(recipe),
+                   .warmup = warmup_steps(recipe) - training.steps_done,
+                   .steps_per_exchange = steps_per_exchange(training.exchange),
+                   .onebit = recipe.onebit,
+                   // A flat vector has no matrix to decompose.
+                   .refresh_gap = training.flattens() ? 0 : recipe.projection.update_proj_gap});
+  if (before > 0) phases.insert(phases.begin(), {StepKind::warmup, before});
+  return phases;
 }
 
 // Removes the first `steps` steps, those before a checkpoint, from the phases.
@@ -101,6 +106,11 @@ std::vector<DistinctStep> distinct_steps(const TrainingPlan& training) {
   return all;
 }
 
+bool precedes_exchange(const TrainingPlan& training, const DistinctStep& step) {
+  return step.kind == StepKind::warmup && !is_onebit(training.optimizer()) &&
+         training.exchange != Exchange{};
+}
+
 Batch batch_in(Batch batch, const DistinctStep& step) {
   if (step.gas == 0 || step.gas == batch.gas) return batch;
   batch.train = batch.train / batch.gas * step.gas;
@@ -111,6 +121,7 @@ Batch batch_in(Batch batch, const DistinctStep& step) {
 TrainingPlan in_step(const TrainingPlan& training, const DistinctStep& step) {
   TrainingPlan now = training;
   now.batch = batch_in(training.batch, step);
+  if (precedes_exchange(training, step)) now.exchange = {};
   return now;
 }
 

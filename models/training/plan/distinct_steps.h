@@ -39,9 +39,14 @@ std::int64_t samples_of(const TrainingPlan& training);
 //                      policy of zoadam.py
 //   galore_adamw8bit   uniform, and refresh: the first step and every update_proj_gap-th after it
 //   local:H            silent, except for every H-th step; a refresh in between is local
+//   "/ start N"        warmup: the first N steps, before the exchange begins
 std::vector<DistinctStep> distinct_steps(const TrainingPlan& training);
 
-// Return the batch of a distinct step, given the run's batch, and the run with that batch.
+// Returns whether the step is one of those before the run's exchange begins.
+bool precedes_exchange(const TrainingPlan& training, const DistinctStep& step);
+
+// Return the batch of a distinct step, given the run's batch, and the run with that batch and with
+// the exchange of the step.
 Batch batch_in(Batch batch, const DistinctStep& step);
 TrainingPlan in_step(const TrainingPlan& training, const DistinctStep& step);
 

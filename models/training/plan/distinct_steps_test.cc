@@ -6,6 +6,31 @@
 namespace lambcast {
 namespace {
 
+TEST_CASE("distinct steps: an exchange begins after its first steps, of a whole run") {
+  TrainingPlan training = training_of({.optimizer = OptimizerType::adam, .gpus = 32});
+  training.steps = 1000;
+  training.exchange = parse_exchange("localsgd:8 / start 80", {});
+  std::vector<DistinctStep> steps = distinct_steps(training);
+  REQUIRE(steps.size() == 3);
+  CHECK(steps[0].kind == StepKind::warmup);
+  CHECK(steps[0].steps == 80);
+  CHECK(steps[0].sums_gradients());
+  CHECK(steps[1].kind == StepKind::silent);
+  CHECK(steps[1].steps == 7 * 115);
+  CHECK(steps[2].steps == 115);
+  CHECK(in_step(training, steps[0]).exchange == Exchange{});
+  CHECK(in_step(training, steps[2]).exchange == training.exchange);
+  training.steps_done = 50;
+  CHECK(distinct_steps(training)[0].steps == 30);
+  training.steps_done = 80;
+  CHECK(distinct_steps(training).size() == 2);
+  training.steps_done = 0;
+  training.steps = 60;
+  steps = distinct_steps(training);
+  REQUIRE(steps.size() == 1);
+  CHECK(steps[0].steps == 60);
+}
+
 struct Counts {
   std::int64_t uniform = 0, warmup = 0, compression = 0, silent = 0;
   friend bool operator==(const Counts&, const Counts&) = default;

@@ -64,7 +64,8 @@ constexpr const char* allowed =
     "local:STEPS:SITE, localsgd:STEPS, localsgd:STEPS:SITE, neighbours:ring, "
     "neighbours:exponential; whole numbers from 1 to 65536; behind any of them / flat, two-level, "
     "sharded, relay or store, / after or overlapped, or / every STEPS with / ranks, nodes or "
-    "sites:RANKS and / fragments P, / overlap STEPS; +ef behind fp8, int8 and int4 for error "
+    "sites:RANKS and / fragments P, / overlap STEPS; / start STEPS; +ef behind fp8, int8 and int4 "
+    "for error "
     "feedback";
 
 bool is_local(const Exchange& exchange) {
@@ -148,6 +149,10 @@ bool read_form(const std::string& word, Exchange& exchange) {
     exchange.overlap = steps;
     return true;
   }
+  if (const int steps = number_behind("start ", word); steps > 0 && exchange.start == 0) {
+    exchange.start = steps;
+    return true;
+  }
   const bool node = word == "nodes" || word == "sites";
   if (const int ranks = number_behind("sites:", word);
       exchange.site == 0 && (node || word == "ranks" || ranks > 0)) {
@@ -217,6 +222,7 @@ std::string name_of(const Exchange& exchange) {
   if (exchange.every > 1 && exchange.site > 0) name += fmt::format(" / sites:{}", exchange.site);
   if (exchange.fragments > 1) name += fmt::format(" / fragments {}", exchange.fragments);
   if (exchange.overlap > 0) name += fmt::format(" / overlap {}", exchange.overlap);
+  if (exchange.start > 0) name += fmt::format(" / start {}", exchange.start);
   return name;
 }
 
@@ -235,6 +241,8 @@ std::string refused_form(const Exchange& exchange) {
   if (steps_between(exchange) % parts != 0)
     return fmt::format("fragments times steps of overlap, {}, do not divide {} steps", parts,
                        steps_between(exchange));
+  if (exchange.start > 0 && exchange.kind == ExchangeKind::all_reduce)
+    return "an all_reduce has no other exchange before it";
   const bool is_store = exchange.pattern == ExchangePattern::store;
   if (is_store && (exchange.kind < ExchangeKind::topk || exchange.kind > ExchangeKind::dct_sign ||
                    exchange.kind == ExchangeKind::randomk))
@@ -293,7 +301,8 @@ std::string seldom_meets(const Exchange& exchange, std::int64_t steps) {
   constexpr std::int64_t least_meetings = 10, most_steps = 4 * diloco_steps;
   const std::int64_t every = steps_between(exchange);
   if (every <= 1) return "";
-  const std::int64_t meetings = steps / every;
+  steps -= exchange.start;
+  const std::int64_t meetings = std::max<std::int64_t>(0, steps) / every;
   if (steps < steps_per_exchange(exchange)) return "its ranks never meet";
   if (meetings == 0) return "its ranks exchange only a part of the weights";
   if (meetings < least_meetings)

@@ -61,6 +61,9 @@ struct Exchange {
   // Weights exchanged every H steps can be sent in fragments, each at a step of its own, during the
   // passes of `overlap` steps (Streaming DiLoCo, arXiv:2501.18512); 0: after a step.
   int fragments = 1, overlap = 0;
+  // Steps before the first exchange, which all_reduce gradients instead (PyTorch's
+  // start_powerSGD_iter and start_localSGD_iter).
+  int start = 0;
 
   static constexpr int of_a_node =
       -1;  // value of `site` for the ranks of a node, until their number is set
@@ -81,9 +84,9 @@ using ExchangeKind = Exchange::Kind;
 // Parses "onebit", "fp16", "fp8", "qgz:int8", "powersgd:4", "powersgd:4:2", "topk:1%",
 // "chunktopk:64", "local:16", "local:16:8", "neighbours:ring". A share is below 1 or in percent,
 // since "topk:1" would be all elements. A pattern, a schedule and a scope may follow in any order:
-// "int8 / two-level / overlapped", "int4+ef / every 30 / sites:8". "+ef" is error feedback; "fp32 /
-// every 30" is "local:30"; the scope "nodes", or "sites" without a number, makes each node a site.
-// Throws Error (usage).
+// "int8 / two-level / overlapped", "int4+ef / every 30 / sites:8", "powersgd:1 / start 1000". "+ef"
+// is error feedback; "fp32 / every 30" is "local:30"; the scope "nodes", or "sites" without a
+// number, makes each node a site. Throws Error (usage).
 Exchange parse_exchange(const std::string& text, const Where& where);
 // Returns the text form of an exchange.
 std::string name_of(const Exchange& exchange);

@@ -36,6 +36,8 @@ TEST_CASE("exchange: as it is written, and back") {
                            "localsgd:16",
                            "local:16:8",
                            "localsgd:500:64",
+                           "localsgd:16 / nodes / start 1000",
+                           "powersgd:1 / flat / overlapped / start 1000",
                            "neighbours:ring",
                            "neighbours:exponential"})
     CHECK(name_of(parse_exchange(text, {})) == text);
@@ -51,6 +53,13 @@ TEST_CASE("exchange: as it is written, and back") {
     INFO(text);
     CHECK_THROWS_WITH(parse_exchange(text, {"", 0, "--exchange"}), Contains("powersgd:RANK"));
   }
+}
+
+TEST_CASE("exchange: a start is a number of steps before another exchange than all_reduce") {
+  for (const char* text : {"int8 / start", "int8 / start 0", "int8 / start 1 / start 2"})
+    CHECK_THROWS_WITH(parse_exchange(text, {"", 0, "--exchange"}), Contains("/ start STEPS"));
+  CHECK(!refused_form(parse_exchange("all_reduce / start 5", {})).empty());
+  CHECK(seldom_meets(parse_exchange("local:16 / start 500", {}), 510) == "its ranks never meet");
 }
 
 TEST_CASE("exchange: fp32 is the codec of weights exchanged every H steps") {

@@ -57,6 +57,9 @@
 //   overlapped    each bucket is exchanged when the backward pass has filled it, so that every
 //                 bucket has the latencies of a whole exchange. Weights of neighbours are sent
 //                 whole during both passes
+//   start N       the first N steps of the run all_reduce their gradients (PyTorch's powerSGD_hook
+//                 and post_localSGD_hook; post-local SGD, arXiv:1808.07217: "localsgd:H / nodes /
+//                 start N")
 //   every H       the change of weights is coded every H steps, between ranks or sites, and an
 //                 outer optimizer applies its average, as with local:H:R
 //

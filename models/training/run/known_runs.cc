@@ -16,6 +16,7 @@ TrainingPlan without_length(const TrainingPlan& training) {
   run.recipe.onebit = {};
   run.recipe.curriculum.reset();
   run.recipe.projection.update_proj_gap = 0;
+  run.exchange.start = 0;
   return run;
 }
 

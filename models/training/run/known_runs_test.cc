@@ -41,9 +41,30 @@ std::vector<TrainingPlan> unlike_runs() {
     lengths.difficulty_step = 2;
   });
   with([](TrainingPlan& t) {
+    t.recipe.optimizer = OptimizerType::adam;
+    t.exchange = parse_exchange("powersgd:4 / start 1000", {});
+  });
+  with([](TrainingPlan& t) {
     t.cluster = std::make_shared<const Cluster>(load_cluster("commodity-10gbe", {}));
   });
   return all;
+}
+
+TEST_CASE("known runs: steps before an exchange begins are those of an all_reduce") {
+  const auto run_of = [](const std::string& exchange, std::int64_t steps) {
+    TrainingPlan training = training_of({.optimizer = OptimizerType::adam, .gpus = 32});
+    training.steps = steps;
+    training.exchange = parse_exchange(exchange, {});
+    if (training.exchange.site == Exchange::of_a_node)
+      training.exchange.site = training.gpus_per_node;
+    return forecast_of(training).run.time_s;
+  };
+  for (const char* exchange : {"powersgd:4", "int8 / two-level", "localsgd:8 / nodes"}) {
+    INFO(exchange);
+    const double before = run_of("all_reduce", 1000), behind = run_of(exchange, 800);
+    CHECK(run_of(std::string(exchange) + " / start 1000", 1800) == Approx(before + behind));
+    CHECK(run_of(std::string(exchange) + " / start 1000", 1000) == Approx(before));
+  }
 }
 
 TEST_CASE("known runs: cached results of other runs equal those of the run's whole plan") {

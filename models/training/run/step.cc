@@ -106,7 +106,8 @@ void execute_planned(StepRun& step, const TrainingPlan& training, const Distinct
 
 StepRun run_step(const TrainingPlan& training, const DistinctStep& distinct, CollectiveCosts& costs,
                  Intervals intervals, CostSources* sources) {
-  if (distinct.gas != 0 && distinct.gas != training.batch.gas)
+  if ((distinct.gas != 0 && distinct.gas != training.batch.gas) ||
+      precedes_exchange(training, distinct))
     return run_step(in_step(training, distinct), distinct, costs, intervals, sources);
   StepRun step = planned(training, distinct, costs, intervals, sources);
   execute_planned(step, training, distinct, costs, intervals);
