@@ -23,9 +23,8 @@ std::string total_text(const TrainingPlan& training, const MemoryForecast& memor
 
 std::string host_text(const TrainingPlan& training, const MemoryForecast& memory) {
   if (memory.host == Bytes()) return "";
-  return fmt::format("  offloaded states: {} of the host memory of a node{}\n",
-                     to_text(memory.host),
-                     fits_host(*training.cluster, memory) ? "" : ": DO NOT FIT");
+  return fmt::format("  offloaded: {} of the host memory of a node{}\n", to_text(memory.host),
+                     fits_host(*training.cluster, memory) ? "" : ": DOES NOT FIT");
 }
 
 // Returns the parts of memory, largest first.

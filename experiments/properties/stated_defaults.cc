@@ -222,6 +222,7 @@ void add_sharing(Defaults& of) {
       std::nullopt, [](const auto& how) { return number_word(how.framework.shard_handling_us); });
   of["full_all_reduce"] = fixed("false");
   of["offload_optimizer"] = fixed("none");
+  of["offload_activations"] = fixed("none");
   of["secondary_ranks"] = fixed("1");
   of["quantized_weights"] = fixed("false");
   of["quantized_gradients"] = fixed("false");

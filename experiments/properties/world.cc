@@ -186,6 +186,7 @@ const WhatIf::mapped_type& value_of(std::string_view key, Dice& dice) {
       {"lora_rank", {"1", "16", "64"}},
       {"local_step_clipper", {"1", "4", "16"}},
       {"local_step_scaler", {"10", "32678"}},
+      {"offload_activations", {"blocks:1", "checkpoints", "core_attn+attn_proj", "mlp_norm:0.5"}},
       {"order", {"tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp"}},
       {"rampup_batch_size", {"32:32:100000"}},
       {"secondary_ranks", {"2", "8"}},

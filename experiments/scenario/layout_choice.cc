@@ -38,6 +38,8 @@ constexpr std::pair<std::string_view, std::string_view> stated_defaults[] = {
     {"framework", "deepspeed"},
     {"framework", "nvidia"},
     {"offload_optimizer", "none"},
+    {"offload_activations", "none"},
+    {"offload_activations", "checkpoints"},
     {"sequence_parallel", "false"},
     {"fp8_attention", "false"},
     {"fp8_activation_input", "false"},
@@ -280,21 +282,6 @@ void choose_reduction(const Words& words, Parallelism& how) {
                "sums all gradients on ranks that share optimizer states, which is --zero-stage 1");
 }
 
-void choose_offload(const Words& words, OptimizerType optimizer, Parallelism& how) {
-  how.optimizer_on = words.chosen<OptimizerOn>("offload_optimizer").value_or(OptimizerOn::gpu);
-  if (how.optimizer_on == OptimizerOn::gpu) return;
-  if (how.framework.name != FrameworkName::deepspeed)
-    fail_input(flag("offload_optimizer"), "is modelled as DeepSpeed does it",
-               "--framework deepspeed");
-  if (how.sharding == Sharding::none)
-    fail_input(flag("offload_optimizer"), "applies only to states that ranks share",
-               "with --zero-stage 1, 2 or 3");
-  if (optimizer != OptimizerType::adam && optimizer != OptimizerType::adamw)
-    fail_input(flag("offload_optimizer"),
-               fmt::format("DeepSpeed offloads Adam and AdamW only, not {}", name_of(optimizer)),
-               "with --optimizer adam or adamw");
-}
-
 void refuse_impossible(OptimizerType optimizer, Backend backend, const Parallelism& how) {
   const bool deepspeed = how.framework.name == FrameworkName::deepspeed;
   const bool colossalai = how.framework.name == FrameworkName::colossalai;
@@ -411,6 +398,7 @@ Parallelism described_layout(const Words& words, const TrainingPlan& training) {
   choose_less_traffic(words, how);
   restrict_to_plugin(words, how);
   choose_offload(words, training.optimizer(), how);
+  choose_activation_offload(words, model, how);
   follow_engine(words, training.recipe, how);
   choose_state_precision(words, training.optimizer(), how);
   refuse_impossible(training.optimizer(), training.backend(), how);

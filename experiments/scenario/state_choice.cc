@@ -88,4 +88,46 @@ void choose_state_precision(const Words& words, OptimizerType optimizer, Paralle
   choose_states(words, optimizer, how);
 }
 
+void choose_offload(const Words& words, OptimizerType optimizer, Parallelism& how) {
+  how.optimizer_on = words.chosen<OptimizerOn>("offload_optimizer").value_or(OptimizerOn::gpu);
+  if (how.optimizer_on == OptimizerOn::gpu) return;
+  if (how.framework.name != FrameworkName::deepspeed)
+    fail_input(flag("offload_optimizer"), "is modelled as DeepSpeed does it",
+               "--framework deepspeed");
+  if (how.sharding == parallel::Sharding::none)
+    fail_input(flag("offload_optimizer"), "applies only to states that ranks share",
+               "with --zero-stage 1, 2 or 3");
+  if (optimizer != OptimizerType::adam && optimizer != OptimizerType::adamw)
+    fail_input(flag("offload_optimizer"),
+               fmt::format("DeepSpeed offloads Adam and AdamW only, not {}", name_of(optimizer)),
+               "with --optimizer adam or adamw");
+}
+
+void choose_activation_offload(const Words& words, const ModelShape& model, Parallelism& how) {
+  const std::string* text = words.find("offload_activations");
+  if (text == nullptr) return;
+  const Where where = flag("offload_activations");
+  const parallel::ActivationOffload offload = parallel::parse_activation_offload(*text, where);
+  if (offload.checkpoints && how.recompute != parallel::Recompute::full) return;
+  how.offload = offload;
+  if (!offload.any() || offload.checkpoints) return;
+  if (offload.blocks > 0 ? how.recompute != parallel::Recompute::none
+                         : how.recompute == parallel::Recompute::full)
+    fail_input(where,
+               fmt::format("applies to activations that --recompute {} does not keep",
+                           parallel::name_of(how.recompute)),
+               "checkpoints, or --recompute none");
+  if (offload.blocks > 0 && how.layout.pp > 1)
+    fail_input(where, "blocks of a pipeline are not copied (Megatron-LM, Transformer Engine)",
+               "modules, or --pp 1");
+  if (offload.blocks >= model.layers)
+    fail_input(where, fmt::format("applies to fewer blocks than the model's {}", model.layers),
+               fmt::format("blocks:1 to blocks:{}", model.layers - 1));
+  if (offload.of_experts() && model.experts == 0)
+    fail_input(
+        where,
+        fmt::format("expert_fc1 and moe_act are modules of experts, and {} has none", model.name),
+        "other modules");
+}
+
 }  // namespace lambcast

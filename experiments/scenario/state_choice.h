@@ -1,5 +1,5 @@
-// The types in which ranks gather weights and keep Adam's states: the keys fp8_weight_gather and
-// state_types.
+// The types in which ranks gather weights and keep Adam's states, and what waits in the host's
+// memory: the keys fp8_weight_gather, state_types, offload_optimizer and offload_activations.
 //
 //   gather   weights that are multiplied in fp8 are gathered in 1 byte instead of 2; vocabularies
 //            and norms stay 16-bit
@@ -13,6 +13,7 @@
 #include "experiments/scenario/words.h"
 #include "models/optimizer/optimizer_model.h"
 #include "models/recipe/recipe.h"
+#include "models/shape/shape.h"
 #include "models/training/plan/parallelism.h"
 
 namespace lambcast {
@@ -30,5 +31,12 @@ void follow_engine(const Words& words, const Recipe& recipe, Parallelism& how);
 // Reads format, framework and sharding of `how`, and sets its fp8_gather and states. Throws Error
 // (usage).
 void choose_state_precision(const Words& words, OptimizerType optimizer, Parallelism& how);
+
+// Reads --offload-optimizer. Throws Error (usage) if DeepSpeed does not run it.
+void choose_offload(const Words& words, OptimizerType optimizer, Parallelism& how);
+
+// Reads --offload-activations, which depends on the recomputation in `how`: checkpoints exist only
+// with full recomputation. Throws Error (usage).
+void choose_activation_offload(const Words& words, const ModelShape& model, Parallelism& how);
 
 }  // namespace lambcast

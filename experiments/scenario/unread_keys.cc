@@ -27,6 +27,8 @@ bool has_experts_on_a_node(const Parallelism& how) {
 
 constexpr std::string_view divided_checkpoints =
     "it divides what --recompute full keeps over --tp, which --sequence-parallel does too";
+constexpr std::string_view copied_checkpoints =
+    "it copies the inputs of blocks that --recompute full keeps";
 
 constexpr UnreadOfLayout of_layout[] = {
     {"context_exchange",
@@ -68,6 +70,11 @@ constexpr UnreadOfLayout of_layout[] = {
     {"partition_activations",
      [](const Parallelism& how, std::string_view) { return !how.partitions_activations; },
      divided_checkpoints},
+    {"offload_activations",
+     [](const Parallelism& how, std::string_view value) {
+       return value == "checkpoints" && !how.offload.any();
+     },
+     copied_checkpoints},
     {"split",
      [](const Parallelism& how, std::string_view) {
        return how.layout.pp * how.layout.virtual_stages == 1;
@@ -218,6 +225,11 @@ constexpr Unread of_run[] = {
        return !training.parallelism && !training.passes;
      },
      divided_checkpoints},
+    {"offload_activations",
+     [](const Words& words, const TrainingPlan& training) {
+       return !training.parallelism && *words.find("offload_activations") == "checkpoints";
+     },
+     copied_checkpoints},
     {"recompute",
      [](const Words& words, const TrainingPlan& training) {
        return training.model->experts == 0 && *words.find("recompute") == "experts";

@@ -293,6 +293,10 @@ std::vector<WhatIfKey> sharing_keys() {
       {"offload_optimizer",
        "where optimizer states lie and are updated: none (on the GPU, the default), cpu",
        offload_names()},
+      {"offload_activations",
+       "activations that wait on the host for their backward pass: none (the default), checkpoints "
+       "(inputs that --recompute full keeps, as DeepSpeed copies them), blocks:N (all of the first "
+       "N), or modules as in core_attn+attn_proj"},
       {"shard_handling_us",
        "host microseconds per rank and call over sharded weights (default: the framework's)",
        number,

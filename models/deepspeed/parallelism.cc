@@ -23,10 +23,6 @@ bool is_on(const Value& value) {
          (value.kind == Kind::number && value.number != 0);
 }
 
-[[noreturn]] void refuse(const Where& where, std::string_view what, std::string_view allowed) {
-  fail_input(where, fmt::format("{} is not modelled yet", what), allowed);
-}
-
 // Refuses keys of features that are modelled but not read from the file; `flags` set them.
 [[noreturn]] void refuse_for_flags(const Where& where, std::string_view what,
                                    std::string_view flags, std::string_view allowed) {
@@ -163,17 +159,14 @@ void read_recomputation(const Section& root, Said& said) {
   if (value == nullptr || value->kind != Kind::object) return;
   const Section section{*value, "activation_checkpointing", root.file, root.findings};
   find_unknown_keys(section, activation_checkpointing_keys());
-  const auto refuse_if_on = [&](std::string_view key, std::string_view what) {
-    const Value* setting = value->find(key);
-    if (setting != nullptr && is_on(*setting))
-      refuse(where_of(section, key, setting->line), what, "false, null, or no such key");
-  };
-  refuse_if_on("cpu_checkpointing", "copying activations to the host");
   if (const Value* count = value->find("number_checkpoints"); count != nullptr && is_on(*count))
     refuse_for_flags(where_of(section, "number_checkpoints", count->line),
                      "recomputing activations", "--recompute", "null, or no such key");
-  const Value* partition = value->find("partition_activations");
-  if (partition != nullptr && is_on(*partition)) said.emplace_back("partition_activations", "true");
+  for (const auto& [key, as, word] :
+       {std::tuple{"partition_activations", "partition_activations", "true"},
+        {"cpu_checkpointing", "offload_activations", "checkpoints"}})
+    if (const Value* on = value->find(key); on != nullptr && is_on(*on))
+      said.emplace_back(as, word);
 }
 
 }  // namespace

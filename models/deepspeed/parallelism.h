@@ -14,9 +14,9 @@
 //                             use_grouped_mm (on by default) one kernel for a rank's experts,
 //                             without a capacity; use_data_before_expert_parallelism the rank order
 //   activation_checkpointing  states how a script recomputes, not whether it does: refused if it
-//                             copies checkpoints to the host (cpu_checkpointing) or reduces their
-//                             number (number_checkpoints). partition_activations sets the key of
-//                             that name, for runs with --recompute full and tensor parallelism
+//                             reduces the number of checkpoints (number_checkpoints). For runs with
+//                             --recompute full, partition_activations sets the key of that name,
+//                             and cpu_checkpointing sets offload_activations
 //
 // Source: DeepSpeed 0.16.5, runtime/config.py (get_pipeline_config),
 // runtime/tensor_parallel/config.py, runtime/activation_checkpointing/config.py; for experts 0.19,

@@ -82,8 +82,6 @@ TEST_CASE("parallelism: unmodelled settings are refused with their place") {
       refusal(R"("pipeline": { "activation_checkpoint_interval": 2 })"),
       Catch::Contains("pipeline.activation_checkpoint_interval: recomputing several layers"));
   CHECK_THAT(refusal(R"("pipeline": { "stages": 2.5 })"), Catch::Contains("pipeline.stages"));
-  CHECK_THAT(refusal(R"("activation_checkpointing": { "cpu_checkpointing": true })"),
-             Catch::Contains("activation_checkpointing.cpu_checkpointing: copying activations"));
   CHECK_THAT(
       refusal(R"("activation_checkpointing": { "number_checkpoints": 4 })"),
       Catch::Contains("number_checkpoints: recomputing activations is not read from the file yet"));
@@ -154,6 +152,8 @@ TEST_CASE("parallelism: divided activations become a what-if key") {
   CHECK(layout_of(R"("activation_checkpointing": { "partition_activations": true })") ==
         "partition_activations=true ");
   CHECK(layout_of(R"("activation_checkpointing": { "partition_activations": false })").empty());
+  CHECK(layout_of(R"("activation_checkpointing": { "cpu_checkpointing": true })") ==
+        "offload_activations=checkpoints ");
 }
 
 }  // namespace

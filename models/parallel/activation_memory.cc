@@ -122,6 +122,22 @@ struct Layer {
     return bytes - on_rank(input(), setting);
   }
 
+  // Returns the part of the `kept` bytes that waits in the host's memory.
+  double copied(double kept) const {
+    const ActivationOffload& offload = setting.offload;
+    if (offload.checkpoints || index < offload.blocks) return kept;
+    using enum OffloadModule;
+    const double norms = offload.has(attn_norm) + offload.has(mlp_norm);
+    const double product = setting.product_bytes / 2, attention = setting.attention_bytes / 2;
+    Kept sum;
+    for (PerSample* part : {&sum.all, &sum.whole})
+      add(*part, input_16_bit(), norms + (offload.has(qkv_linear) ? product : 0));
+    if (offload.has(core_attn)) add(sum.all, block.attention_bytes, attention);
+    if (offload.has(core_attn) != offload.has(attn_proj))
+      add(sum.all, block.context_bytes, offload.has(attn_proj) ? 1 : -attention);
+    return offload.share * (on_rank(widened(sum, setting), setting) + copied_by_experts());
+  }
+
   // Returns the bytes of one-hot gating while the block computes.
   double gating() const {
     if (routed == nullptr || !setting.experts.one_hot) return 0;
@@ -150,6 +166,22 @@ struct Layer {
     return kept;
   }
 
+  double copied_by_experts() const {
+    if (routed == nullptr || !setting.offload.of_experts()) return 0;
+    Kept sum;
+    const PerSample& in = routed->whole_product_input_bytes;
+    if (setting.offload.has(OffloadModule::expert_fc1)) {
+      add(sum.all, in, setting.product_bytes / 2);
+      sum.whole = sum.all;
+    }
+    if (setting.offload.has(OffloadModule::moe_act)) {
+      add(sum.all, routed->product_input_bytes, 1);
+      add(sum.all, in, -1);
+      add(sum.all, routed->gate_bytes, 1);
+    }
+    return at_experts(widened(sum, setting), setting);
+  }
+
   double tokens() const {
     return samples_sent(setting) * static_cast<double>(tokens_of(shape, index, setting.seq_len));
   }
@@ -168,6 +200,7 @@ struct Layer {
 struct ChunkActivations {
   double kept = 0;
   double awaiting_weight = 0;
+  double copied = 0;
 };
 
 ChunkActivations chunk_activations(const ModelShape& shape, const ChunkContent& content,
@@ -175,7 +208,8 @@ ChunkActivations chunk_activations(const ModelShape& shape, const ChunkContent& 
   ChunkActivations chunk;
   for (int layer = content.first_layer; layer < content.first_layer + content.layers; ++layer) {
     const LayerActivations activations = layer_activations(shape, layer, setting);
-    chunk.kept += activations.kept.value();
+    chunk.kept += (activations.kept - activations.copied).value();
+    chunk.copied += activations.copied.value();
     chunk.awaiting_weight += activations.awaiting_weight.value();
   }
   if (content.embedding)
@@ -233,10 +267,16 @@ LayerActivations layer_activations(const ModelShape& shape, int layer,
   }
   if (setting.experts.recomputed) kept -= of.by_experts();
   activations.kept = Bytes(kept);
+  activations.copied = Bytes(of.copied(kept));
   const Bytes again =
       setting.recompute == Recompute::full ? Bytes(all) : Bytes(all) - activations.kept;
   activations.recomputed = again + Bytes(of.gating());
   return activations;
+}
+
+Bytes copied_activations(const ModelShape& shape, const ChunkContent& content,
+                         const ActivationSetting& setting) {
+  return Bytes(chunk_activations(shape, content, setting, {}).copied);
 }
 
 std::vector<StageActivations> activation_memory(const ModelShape& shape, const Pipeline& pipeline,
@@ -245,24 +285,29 @@ std::vector<StageActivations> activation_memory(const ModelShape& shape, const P
   LAMBCAST_CHECK(contents.size() == static_cast<std::size_t>(pipeline.positions()),
                  "{} chunks for {}", contents.size(), pipeline.positions());
   const Bytes head = head_activations(shape, setting);
+  const double copies_at_once = setting.offload.checkpoints ? 1 : 2;
   std::vector<StageActivations> stages;
   for (int stage = 0; stage < pipeline.stages; ++stage) {
     StageActivations activations;
-    std::vector<double> kept;
-    std::vector<double> awaiting;
+    std::vector<double> kept, awaiting, copied;
+    Bytes under_way;
     for (int chunk = 0; chunk < pipeline.chunks; ++chunk) {
       const ChunkContent& content =
           contents[static_cast<std::size_t>(pipeline.position(stage, chunk))];
       const ChunkActivations of_chunk = chunk_activations(shape, content, setting, head);
       kept.push_back(of_chunk.kept);
       awaiting.push_back(of_chunk.awaiting_weight);
+      copied.push_back(of_chunk.copied);
       if (content.head) activations.head = head;
-      for (int layer = content.first_layer; layer < content.first_layer + content.layers; ++layer)
-        activations.recomputed =
-            std::max(activations.recomputed, layer_activations(shape, layer, setting).recomputed);
+      for (int layer = content.first_layer; layer < content.first_layer + content.layers; ++layer) {
+        const LayerActivations of_layer = layer_activations(shape, layer, setting);
+        activations.recomputed = std::max(activations.recomputed, of_layer.recomputed);
+        under_way = std::max(under_way, of_layer.copied * copies_at_once);
+      }
     }
-    activations.kept =
-        Bytes(peak_held(stage_slots(shortest_alike(pipeline), stage), kept, awaiting));
+    const auto slots = stage_slots(shortest_alike(pipeline), stage);
+    activations.kept = Bytes(peak_held(slots, kept, awaiting)) + under_way;
+    activations.host = Bytes(peak_held(slots, copied, std::vector<double>(copied.size())));
     stages.push_back(activations);
   }
   return stages;

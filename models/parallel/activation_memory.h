@@ -36,7 +36,8 @@
 // In fp32 all of this is twice as large, except dropout masks and logits.
 //
 // Each chunk counts the largest number of micro batches that the schedule keeps in flight there
-// (peak_held: p - r for 1f1b). Left out: buffers of collectives, workspaces and allocator overhead.
+// (peak_held: p - r for 1f1b), without those in the host's memory (activation_offload.h). Left out:
+// buffers of collectives, workspaces and allocator overhead.
 #pragma once
 
 #include <cstdint>
@@ -44,6 +45,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/parallel/activation_offload.h"
 #include "models/parallel/parallel_layout.h"
 #include "models/parallel/pipeline_schedule.h"
 #include "models/parallel/stage_split.h"
@@ -80,6 +82,7 @@ struct ActivationSetting {
   // (Megatron-LM distribute_saved_activations, DeepSpeed partition_activations).
   bool divides_checkpoints = false;
   ExpertLoad experts = {};
+  ActivationOffload offload = {};
   std::int64_t micro_batch = 1;
   std::int64_t seq_len = 1;
 };
@@ -89,16 +92,23 @@ struct LayerActivations {
   Bytes kept;             // kept from the layer's forward to its backward pass
   Bytes recomputed;       // added while the layer's passes run: recomputation, or one-hot gating
   Bytes awaiting_weight;  // kept from the input gradient to a separate weight gradient
+  Bytes copied;           // part of `kept` that waits in the host's memory
 };
 LayerActivations layer_activations(const ModelShape& shape, int layer,
                                    const ActivationSetting& setting);
 
 struct StageActivations {
-  Bytes kept;        // kept by all micro batches in flight, including embedding and head
+  Bytes kept;        // kept on the GPU by all micro batches in flight, with embedding, head and
+                     // copies under way
   Bytes head;        // part of `kept`: last norm, head input and logits of one micro batch
   Bytes recomputed;  // the largest layer of the stage
+  Bytes host;        // copied by all micro batches in flight
   Bytes total() const { return kept + recomputed; }
 };
+
+// Returns the bytes of one micro batch that a chunk copies to the host, and back.
+Bytes copied_activations(const ModelShape& shape, const ChunkContent& content,
+                         const ActivationSetting& setting);
 
 // Returns the activations by stage. `contents` are the contents of the pipeline's chunks, by
 // position.

@@ -118,15 +118,14 @@ double bucket_bytes(const TrainingPlan& training, const RankParameters& held) {
   return (two ? 2 : 1) * elements * bytes_of(training.recipe.precision.weights);
 }
 
-// Returns the host memory for the optimizer states of all ranks of a node. Each shard has weight,
-// moments and gradient in fp32. Stages 1 and 2 with several micro batches add gradient sums in 16
+// Returns the host memory for the optimizer states of a rank. Each shard has weight, moments and
+// gradient in fp32. Stages 1 and 2 with several micro batches add gradient sums in 16
 // bits, and stage 3 adds weights in 16 bits. All of it is pinned or kept (host_update.h).
-double host_bytes(const TrainingPlan& training, const RankParameters& parameters) {
+double host_states(const TrainingPlan& training, const RankParameters& parameters) {
   const Parallelism& how = *training.parallelism;
   if (how.optimizer_on == OptimizerOn::gpu) return 0;
   const bool further = how.sharding == Sharding::weights || training.batch.gas > 1;
-  const double shard = parameters.total() / how.shard_ranks;
-  return (16 + (further ? 2 : 0)) * shard * std::min(how.layout.gpus_per_node, training.gpus);
+  return (16 + (further ? 2 : 0)) * parameters.total() / how.shard_ranks;
 }
 
 // Returns the elements that a rank's compressed_allreduce pads to.
@@ -158,7 +157,7 @@ std::vector<MemoryForecast> forecast_stage_memory(const TrainingPlan& training) 
   const parallel::Pipeline pipeline = how.pipeline(training.batch.gas);
   const LayoutContents contents = contents_of(under);
   const std::vector<RankParameters> parameters = held_by_stage(contents, pipeline);
-  const std::vector<MemoryParts> passes = pass_memory(under, contents, parameters);
+  const std::vector<PassMemory> passes = pass_memory(under, contents, parameters);
   const parallel::StateBytes bytes = state_bytes(under);
   const std::vector<Owners> owners = owners_of(how, training.model->experts > 0);
   const ProcessGroup& replicas = owners.front().replicas;
@@ -193,9 +192,10 @@ std::vector<MemoryForecast> forecast_stage_memory(const TrainingPlan& training) 
     if (how.secondary_ranks > 1)
       add("second_copy", how.weight_bytes * held.total() / how.secondary_ranks);
     for (const auto& [part, of_part] : memory.parts) memory.states += of_part;
-    for (const auto& [part, of_part] : passes[stage]) add(part, of_part.value());
+    for (const auto& [part, of_part] : passes[stage].parts) add(part, of_part.value());
     for (const auto& [part, of_part] : memory.parts) memory.peak += of_part;
-    memory.host = Bytes(host_bytes(under, held));
+    memory.host = (Bytes(host_states(under, held)) + passes[stage].host) *
+                  std::min(how.layout.gpus_per_node, training.gpus);
     memory.fits =
         memory.peak <= training.device->memory_capacity && fits_host(*training.cluster, memory);
     stages.push_back(std::move(memory));

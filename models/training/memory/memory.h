@@ -38,7 +38,7 @@ inline constexpr double memory_error = 0.09;
 struct MemoryForecast {
   Bytes peak;
   Bytes states;  // the part of the peak that is not memory of the passes or the runtime
-  Bytes host;    // offloaded states of all ranks of a node
+  Bytes host;    // offloaded states and activations of all ranks of a node
   bool fits = false;
   std::vector<std::pair<std::string, Bytes>> parts;
 

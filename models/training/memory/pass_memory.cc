@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "models/training/plan/expert_rows.h"
 #include "models/training/plan/weight_sharing.h"
 #include "models/training/price/passage.h"
 
@@ -17,34 +16,6 @@ constexpr double gib = 1024.0 * 1024 * 1024;
 // Fitted to two runs of BigScience's search under nvidia-smi (the fitted rows of bigscience_a100).
 constexpr double communicator_bytes = 0.5 * gib;
 constexpr double context_bytes = 1.5 * gib;
-
-parallel::ExpertLoad expert_load(const ModelShape& model, const Parallelism& how) {
-  if (model.experts == 0) return {};
-  return {.rows = rows_per_choice(how),
-          .tp = how.layout.expert_tp(),
-          .one_hot = how.experts.routing == Routing::one_hot,
-          .recomputed = how.repeated == Repeated::experts};
-}
-
-parallel::ActivationSetting activation_setting(const TrainingPlan& training) {
-  const Parallelism& how = *training.parallelism;
-  parallel::ActivationSetting setting;
-  setting.tp = how.layout.tp;
-  setting.cp = how.layout.cp;
-  setting.sequence_parallel = how.sequence_parallel;
-  setting.fused_attention = !keeps_scores(training);
-  setting.element_bytes = how.activation_bytes();
-  setting.product_bytes = std::min(2.0, bytes_per_element(how.format));
-  setting.attention_bytes = how.fp8_attention ? 1 : 2;
-  setting.fused_gates = how.framework.fusion != Fusion::eager;
-  setting.fp8_gates = how.fp8_gates;
-  setting.recompute = how.recompute;
-  setting.divides_checkpoints = how.partitions_activations;
-  setting.experts = expert_load(*training.model, how);
-  setting.micro_batch = training.batch.micro;
-  setting.seq_len = training.seq_len;
-  return setting;
-}
 
 // Returns the tokens of one micro batch on one rank.
 double tokens_of(const TrainingPlan& training) {
@@ -158,12 +129,12 @@ double block_elements(const std::vector<RankParameters>& chunks, std::int64_t la
 
 }  // namespace
 
-std::vector<MemoryParts> pass_memory(const TrainingPlan& training, const LayoutContents& contents,
-                                     const std::vector<RankParameters>& held) {
+std::vector<PassMemory> pass_memory(const TrainingPlan& training, const LayoutContents& contents,
+                                    const std::vector<RankParameters>& held) {
   const Parallelism& how = *training.parallelism;
-  std::vector<MemoryParts> stages;
+  std::vector<PassMemory> stages;
   const auto add = [&](std::string_view part, double bytes) {
-    if (bytes > 0) stages.back().emplace_back(part, Bytes(bytes));
+    if (bytes > 0) stages.back().parts.emplace_back(part, Bytes(bytes));
   };
   if (!undivided(training)) {
     const double kept = activation_bytes(*training.model, training.batch.micro, training.seq_len,
@@ -177,10 +148,10 @@ std::vector<MemoryParts> pass_memory(const TrainingPlan& training, const LayoutC
   }
   const auto activations =
       parallel::activation_memory(*training.model, how.pipeline(training.batch.gas),
-                                  contents.chunks, activation_setting(training));
+                                  contents.chunks, activation_setting(training, training.seq_len));
   const double block = block_elements(contents.parameters, training.model->layers);
   for (std::size_t stage = 0; stage < held.size(); ++stage) {
-    stages.emplace_back();
+    stages.push_back({{}, activations[stage].host});
     add("activations", activations[stage].kept.value());
     add_passes(add, training, activations[stage], buffers_of(training, held[stage], block));
   }

@@ -35,11 +35,14 @@
 
 namespace lambcast {
 
-using MemoryParts = std::vector<std::pair<std::string_view, Bytes>>;
+struct PassMemory {
+  std::vector<std::pair<std::string_view, Bytes>> parts;
+  Bytes host;  // activations of one rank in the host's memory (activation_offload.h)
+};
 
 // Returns the parts of each stage's ranks. `training` has a layout, whose `contents` and parameters
 // `held` by stage are given.
-std::vector<MemoryParts> pass_memory(const TrainingPlan& training, const LayoutContents& contents,
-                                     const std::vector<parallel::RankParameters>& held);
+std::vector<PassMemory> pass_memory(const TrainingPlan& training, const LayoutContents& contents,
+                                    const std::vector<parallel::RankParameters>& held);
 
 }  // namespace lambcast

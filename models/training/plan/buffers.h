@@ -23,7 +23,21 @@ std::vector<std::int64_t> compressed_buffers(const TrainingPlan& training);
 struct HostCopies {
   Sourced<Bandwidth> pageable_to_host, pageable_to_device;  // numpy buffers of mpi.py
   Sourced<Bandwidth> staged_to_host, staged_to_device;      // MPI's own pinned buffers
+
+  const Sourced<Bandwidth>& to_host(bool pinned) const {
+    return pinned ? staged_to_host : pageable_to_host;
+  }
+  const Sourced<Bandwidth>& to_device(bool pinned) const {
+    return pinned ? staged_to_device : pageable_to_device;
+  }
 };
+
+// Rates of copies to the host and back. Copies that the passes wait for use pageable memory.
+struct CopyRates {
+  Sourced<Bandwidth> down, up;
+  bool hidden = true;  // whether blocks hide the copies
+};
+
 HostCopies host_copies(const Cluster& cluster, const Device& device);
 
 }  // namespace lambcast

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "models/training/plan/expert_rows.h"
+
 namespace lambcast {
 
 namespace {
@@ -13,7 +15,36 @@ std::vector<parallel::ChunkContent> chunks_of(const ModelShape& model, parallel:
   return parallel::split_stages(method, layers, pipeline.positions());
 }
 
+parallel::ExpertLoad expert_load(const ModelShape& model, const Parallelism& how) {
+  if (model.experts == 0) return {};
+  return {.rows = rows_per_choice(how),
+          .tp = how.layout.expert_tp(),
+          .one_hot = how.experts.routing == Routing::one_hot,
+          .recomputed = how.repeated == Repeated::experts};
+}
+
 }  // namespace
+
+parallel::ActivationSetting activation_setting(const TrainingPlan& training, std::int64_t seq_len) {
+  const Parallelism& how = *training.parallelism;
+  parallel::ActivationSetting setting;
+  setting.tp = how.layout.tp;
+  setting.cp = how.layout.cp;
+  setting.sequence_parallel = how.sequence_parallel;
+  setting.fused_attention = how.attention != AttentionKernel::unfused;
+  setting.element_bytes = how.activation_bytes();
+  setting.product_bytes = std::min(2.0, bytes_per_element(how.format));
+  setting.attention_bytes = how.fp8_attention ? 1 : 2;
+  setting.fused_gates = how.framework.fusion != Fusion::eager;
+  setting.fp8_gates = how.fp8_gates;
+  setting.recompute = how.recompute;
+  setting.divides_checkpoints = how.partitions_activations;
+  setting.experts = expert_load(*training.model, how);
+  setting.micro_batch = training.batch.micro;
+  setting.offload = how.offload;
+  setting.seq_len = seq_len;
+  return setting;
+}
 
 LayoutContents contents_of(const TrainingPlan& training) {
   const Parallelism& how = *training.parallelism;
@@ -32,6 +63,10 @@ PipelinePlan computation_of(const TrainingPlan& training, std::int64_t seq_len) 
   plan.stacks = stacks_of(training, seq_len);
   plan.block = plan.stacks.empty() ? block_work_of(training, seq_len) : plan.stacks.back().block;
   plan.experts = expert_plan(*training.model, *training.parallelism, plan.block);
+  if (!training.parallelism->offload.any()) return plan;
+  for (const parallel::ChunkContent& content : plan.chunks)
+    plan.copied_activations.push_back(parallel::copied_activations(
+        *training.model, content, activation_setting(training, seq_len)));
   return plan;
 }
 

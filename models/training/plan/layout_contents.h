@@ -14,6 +14,9 @@ struct LayoutContents {
 };
 LayoutContents contents_of(const TrainingPlan& training);
 
+// Returns the run's settings that determine the activations of a rank.
+parallel::ActivationSetting activation_setting(const TrainingPlan& training, std::int64_t seq_len);
+
 // Returns the computation of one micro batch's passes without collectives: the chunks, and the work
 // of their blocks.
 PipelinePlan computation_of(const TrainingPlan& training, std::int64_t seq_len);

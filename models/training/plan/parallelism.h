@@ -66,6 +66,7 @@ struct Parallelism {
   // Whether the inputs of blocks kept by full recomputation are divided over tp, and gathered
   // before it.
   bool partitions_activations = false;
+  parallel::ActivationOffload offload = {};
   MatrixFormat format = MatrixFormat::half;  // format of the blocks' products
   AttentionKernel attention = AttentionKernel::flash2;
   bool fp8_attention = false;

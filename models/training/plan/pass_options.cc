@@ -36,7 +36,7 @@ bool runs_whole_model(const Parallelism& how) {
   return steps_as_deepspeed(how.framework.name) && how.model_ranks() == 1 && how.layout.ep == 1 &&
          how.layout.virtual_stages == 1 && how.sharding != parallel::Sharding::weights &&
          all_or_none && !how.full_all_reduce && how.optimizer_on == OptimizerOn::gpu &&
-         half_or_single;
+         !how.offload.any() && half_or_single;
 }
 
 }  // namespace lambcast

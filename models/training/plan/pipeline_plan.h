@@ -86,6 +86,10 @@ struct PipelinePlan {
   // all blocks have the same shape.
   std::vector<BlocksAlike> stacks;
 
+  // Activations that a chunk copies to the host during a forward pass, and back during a backward
+  // pass, by position; empty if there are none (models/parallel/activation_offload.h).
+  std::vector<Bytes> copied_activations;
+
   TensorOverlap tensor_overlap = TensorOverlap::none;
   ActivationCalls activations;                             // for `block`
   std::optional<Call> adapters_gather, adapters_exchange;  // over t

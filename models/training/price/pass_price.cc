@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "models/device/image_time.h"
+#include "models/training/price/activation_copies.h"
 #include "models/training/price/beside_collectives.h"
 #include "models/training/price/block_kernels.h"
 #include "models/training/price/host_pace.h"
@@ -27,6 +28,8 @@ class PipelinePricer {
         training_(training),
         stages_(plan, {training.cluster, {}, training.network, training.expand}, costs, end,
                 meeting),
+        copies_(copy_rates(training.parallelism->offload,
+                           host_copies(*training.cluster, *training.device))),
         off_(end == End::compute_low    ? std::exp(-compute_width)
              : end == End::compute_high ? std::exp(compute_width)
                                         : 1),
@@ -45,8 +48,11 @@ class PipelinePricer {
       calls_.clear();
       reads_ = {};
       ChunkPrice& chunk = result.chunks.emplace_back(price_chunk(content));
+      const std::size_t position = result.chunks.size() - 1;
       if (!training_.parallelism->captured) pace_by_host(chunk, reads_, rates_, launch_);
-      add_sends(result.chunks.size() - 1, chunk);
+      if (!plan_.copied_activations.empty())
+        wait_for_copies(chunk, reads_, plan_.copied_activations[position], copies_, off_);
+      add_sends(position, chunk);
       times.push_back(chunk.times());
       chunk.reads = reads_;
       wires.push_back(wire_);
@@ -416,6 +422,7 @@ class PipelinePricer {
   const PipelinePlan& plan_;
   const TrainingPlan& training_;
   MeetingStages stages_;
+  CopyRates copies_;
   double off_;  // factor on the times of kernels
   GpuRates rates_;
   Duration launch_;

@@ -38,6 +38,7 @@
 #include <vector>
 
 #include "models/device/compute_interval.h"
+#include "models/training/plan/buffers.h"
 #include "models/training/plan/pipeline_plan.h"
 #include "models/training/plan/training_plan.h"
 #include "models/training/price/beside_collectives.h"
@@ -96,6 +97,8 @@ struct ChunkReads {
   Duration paced;     // time beyond kernels and collectives, because the host starts each kernel
   Duration lost;      // slowdown by overlapping collectives, which occupy multiprocessors
   Duration kept;      // slowdown by overlapping exchanges of tokens
+  Duration to_host, to_gpu;  // waits for copies of activations
+  CopyRates copies;          // of these copies
 };
 
 struct ChunkPrice {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "models/training/plan/buffers.h"
+#include "models/training/price/activation_copies.h"
 #include "models/training/price/beside_collectives.h"
 #include "models/training/price/measured_program.h"
 #include "models/training/price/nic_sharing.h"
@@ -117,6 +118,7 @@ class Pricer {
     note(reads.launches, "expert_launches", expert_launches_from());
     note(reads.lost, "lost_to_collectives", lost_to_collectives_from());
     note(reads.kept, "token_exchange_share", exchange_share_from());
+    read_copies(reads, passes, *sources_);
   }
 
   // Notes the kernels of a segment that makes up `part` of the stage's passes.
@@ -278,8 +280,7 @@ class Pricer {
 
   Price price(const PlanOp& op, const HostCopy& work) const {
     const HostCopies copies = host_copies(cluster_, device_);
-    const auto& down = work.pinned ? copies.staged_to_host : copies.pageable_to_host;
-    const auto& up = work.pinned ? copies.staged_to_device : copies.pageable_to_device;
+    const auto &down = copies.to_host(work.pinned), &up = copies.to_device(work.pinned);
     const Duration copying = Bytes(work.down_bytes) / down.value + Bytes(work.up_bytes) / up.value;
     if (work.down_bytes > 0) note("host_copies", down.provenance);
     if (work.up_bytes > 0) note("host_copies_to_gpu", up.provenance);
@@ -409,10 +410,9 @@ class Pricer {
   }
 
   double kernel_width(const KernelWork& work, double unmeasured) const {
-    const Passes& passes = work.passes;
-    if (const KernelCurve* measured = find_kernel(device_, passes.kernel, passes.bytes_per_element))
-      return measured_kernel_width(*measured, work.elements);
-    return unmeasured;
+    const KernelCurve* measured =
+        find_kernel(device_, work.passes.kernel, work.passes.bytes_per_element);
+    return measured ? measured_kernel_width(*measured, work.elements) : unmeasured;
   }
 
   const TrainingPlan& training_;

@@ -313,8 +313,8 @@ std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecas
   if (!fits_host(*training.cluster, memory))
     findings.push_back(
         {Severity::error, "out-of-host-memory",
-         fmt::format("offloaded states need {} of host memory a node, where {} has {}: more nodes, "
-                     "or --offload-optimizer none",
+         fmt::format("offloaded states and activations need {} of host memory a node, where {} has "
+                     "{}: more nodes, or --offload-optimizer none, --offload-activations none",
                      to_text(memory.host), training.cluster->name,
                      to_text(*training.cluster->host_capacity))});
   if (memory.peak > training.device->memory_capacity) {
