@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +29,18 @@ struct KeyNames {
   std::string_view reason, names;
 };
 
+// Keys without cost for one reason, separated by spaces. A key that ends in '*' stands for all keys
+// with that beginning.
+struct CostlessKeys {
+  std::string_view reason, keys;
+};
+
+// The keys of a format, by effect, except those of other tables. Any other key of a file is named.
+struct KeysOfFormat {
+  std::set<std::string> applied, named;
+  std::vector<CostlessKeys> costless;
+};
+
 // Returns whether a text contains a name between separators or ends.
 inline bool holds_name(std::string_view names, std::string_view name, char separator = ' ') {
   for (std::size_t at = names.find(name); at != names.npos; at = names.find(name, at + 1)) {
@@ -35,6 +49,29 @@ inline bool holds_name(std::string_view names, std::string_view name, char separ
       return true;
   }
   return false;
+}
+
+// Calls `act` with each name of a text in which spaces, or other separators, follow names.
+template <typename Act>
+void for_each_name(std::string_view names, Act act, char separator = ' ') {
+  while (!names.empty()) {
+    const std::size_t end = std::min(names.find(separator), names.size());
+    if (end > 0) act(names.substr(0, end));
+    names.remove_prefix(std::min(end + 1, names.size()));
+  }
+}
+
+// Returns why a key has no cost; empty for other keys.
+inline std::string_view costless_reason(std::span<const CostlessKeys> groups,
+                                        std::string_view key) {
+  std::string_view reason;
+  for (const CostlessKeys& group : groups)
+    for_each_name(group.keys, [&](std::string_view known) {
+      const bool begins =
+          known.ends_with('*') && key.starts_with(known.substr(0, known.size() - 1));
+      if (reason.empty() && (known == key || begins)) reason = group.reason;
+    });
+  return reason;
 }
 
 }  // namespace lambcast

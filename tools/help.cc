@@ -18,12 +18,14 @@ struct Generated {
   std::string_view name;
   std::string (*write)(const CLI::App&);
 };
-constexpr Generated generated[] = {{"reference", [](const CLI::App&) { return reference_page(); }},
-                                   {"inputs", [](const CLI::App&) { return input_keys_summary(); }},
-                                   {"json", json_reference},
-                                   {"man", manual_page},
-                                   {"bash", bash_completion},
-                                   {"zsh", zsh_completion}};
+constexpr Generated generated[] = {
+    {"reference", [](const CLI::App&) { return reference_page(); }},
+    {"inputs", [](const CLI::App&) { return input_keys_summary(); }},
+    {"input-keys", [](const CLI::App&) { return input_keys_list(); }},
+    {"json", json_reference},
+    {"man", manual_page},
+    {"bash", bash_completion},
+    {"zsh", zsh_completion}};
 
 int print_help(CLI::App& app, const std::string& topic) {
   if (topic.empty()) {
@@ -59,14 +61,16 @@ Command add_help(CLI::App& app) {
   auto topic = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand(
       "help",
-      "a command, or a reference: keys, descriptions, columns, fields, findings, metrics, inputs");
+      "a command, or a reference: keys, descriptions, columns, fields, findings, metrics, inputs, "
+      "input-keys");
   command->add_option(
       "TOPIC", *topic,
       "default: a list of the commands; or a command; keys (of what-ifs and sweep files), "
       "descriptions (of "
       "clusters, devices, models), "
       "columns (CSV), fields (JSON), findings, metrics; inputs (keys of the files that are read, "
-      "by their effect); reference (all of them, as Markdown); json "
+      "counted by their effect), input-keys (their names); reference (all of them, as Markdown); "
+      "json "
       "(all of them and all flags, for programs); man, bash, zsh (manual page, completions)");
   command->footer(R"(Examples
   lambcast help keys

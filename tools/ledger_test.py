@@ -65,7 +65,7 @@ def mutated(value):
     if isinstance(value, bool):
         yield not value
     elif isinstance(value, (int, float)):
-        yield from (value * 2, value + 1, 1, value / 2 if isinstance(value, float) else value // 2)
+        yield from (value * 2, value + 1, 1, 0, value / 2 if isinstance(value, float) else value // 2)
     elif value in ("true", "false"):
         yield "false" if value == "true" else "true"
     elif isinstance(value, str):

@@ -106,6 +106,10 @@ class Ledger {
         recipe_of(config_).precision.weights == DataType::bf16 && config_.zero.stage.value <= 1;
     if (key == "gradient_clipping" && !can_be_bf16_optimizer)
       reason = "gradients are scaled in the pass that unscales them";
+    if (key == "prescale_gradients" && config_.gradient_predivide_factor.value == 1)
+      reason = "gradients are divided once, before or after their sum";
+    if (key == "zero_optimization.cpu_offload" && config_.zero.stage.value == 0)
+      reason = "stage 0 shares no states";
     if (bearing == Bearing::unmodelled || bearing == Bearing::precision_unmodelled)
       reason = "switched off";
     return {key, line, reason.empty() ? Treatment::applied : Treatment::costless, reason};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "models/huggingface/architectures.h"
 #include "models/huggingface/costless_keys.h"
@@ -344,6 +345,34 @@ Translated translate(std::string_view json, const std::string& file) {
   return translated;
 }
 
+// Adds the keys that a class looks up. The key that it misses, by which a look-up fails, is added
+// to the file until none is missing; its value is a number or else a text.
+void add_asked(const Architecture& architecture, std::set<std::string>& asked) {
+  hjson::Value file, number, text;
+  file.kind = hjson::Kind::object;
+  number.kind = hjson::Kind::number;
+  number.whole = 8;
+  number.number = 8;
+  text.kind = hjson::Kind::string;
+  text.text = "gelu";
+  const std::string name = architecture.model_type;
+  for (bool fails = true; fails;) {
+    ConfigReader config(file, name);
+    Description model;
+    try {
+      architecture.describe(config, model);
+      fails = false;
+    } catch (const Error&) {
+      const std::string& missing = config.asked().back();
+      const hjson::Value* given = file.find(missing);
+      fails = given == nullptr || given->kind == hjson::Kind::number;
+      std::erase_if(file.members, [&](const auto& member) { return member.key == missing; });
+      file.members.push_back({missing, 1, given == nullptr ? number : text});
+    }
+    asked.insert(config.asked().begin(), config.asked().end());
+  }
+}
+
 // Returns sentences about parts of multimodal files other than the text model.
 std::vector<std::string> other_parts(const hjson::Value& root, const std::string& file) {
   for (const char* key : {"text_config", "vision_config", "audio_config"})
@@ -379,6 +408,14 @@ std::vector<LedgerEntry> key_ledger(std::string_view json, const std::string& fi
     ledger.push_back(std::move(entry));
   }
   return ledger;
+}
+
+KeysOfFormat keys_read() {
+  KeysOfFormat keys;
+  for (const Architecture& architecture : architectures) add_asked(architecture, keys.applied);
+  for (const LeftOut& part : left_out_keys) keys.named.insert(part.key);
+  keys.costless.assign(costless_groups().begin(), costless_groups().end());
+  return keys;
 }
 
 std::vector<std::string> left_out(std::string_view json, const std::string& file) {

@@ -57,6 +57,9 @@ std::string description_of(std::string_view json, const std::string& file);
 // Returns the effect of each key. Throws like description_of().
 std::vector<LedgerEntry> key_ledger(std::string_view json, const std::string& file);
 
+// Returns the keys that the classes look up, and those of parts that are left out.
+KeysOfFormat keys_read();
+
 // Returns sentences, with places, about parts of the file that cost time and are not in the
 // description.
 std::vector<std::string> left_out(std::string_view json, const std::string& file);

@@ -228,6 +228,17 @@ TEST_CASE("config.json: only whole names of keys are costless") {
     CHECK(costless_reason(key).empty());
 }
 
+TEST_CASE("config.json: the keys that a file's ledger applies are in the list of all classes") {
+  const KeysOfFormat keys = keys_read();
+  for (const std::string& json : {llama, mixtral, qwen3_moe, gpt2, bert})
+    for (const LedgerEntry& entry : key_ledger(json, "config.json")) {
+      CAPTURE(entry.key);
+      CHECK((entry.treatment != Treatment::applied || keys.applied.contains(entry.key) ||
+             entry.key == "model_type" || entry.key == "architectures"));
+    }
+  CHECK(keys.named.contains("attn_logit_softcapping"));
+}
+
 TEST_CASE("config.json: any text gives a description or an error") {
   for (const std::string& whole : {llama, mixtral, qwen3_moe, gpt2, bert})
     for (std::size_t end = 0; end < whole.size(); end += 7) {

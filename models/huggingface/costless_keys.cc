@@ -1,7 +1,5 @@
 #include "models/huggingface/costless_keys.h"
 
-#include <string>
-
 namespace lambcast::huggingface {
 namespace {
 
@@ -79,11 +77,7 @@ constexpr CostlessKeys costless_keys[] = {
 std::span<const CostlessKeys> costless_groups() { return costless_keys; }
 
 std::string_view costless_reason(std::string_view key) {
-  if (key.empty() || key.find(' ') != key.npos) return {};
-  const std::string name = " " + std::string(key) + " ";
-  for (const CostlessKeys& group : costless_keys)
-    if (group.keys.find(name) != group.keys.npos) return group.reason;
-  return {};
+  return lambcast::costless_reason(costless_keys, key);
 }
 
 }  // namespace lambcast::huggingface

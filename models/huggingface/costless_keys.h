@@ -4,12 +4,10 @@
 #include <span>
 #include <string_view>
 
+#include "models/key_ledger.h"
+
 namespace lambcast::huggingface {
 
-// Lists of keys. Each key has a space before and after it.
-struct CostlessKeys {
-  std::string_view reason, keys;
-};
 std::span<const CostlessKeys> costless_groups();
 
 // Returns why a key does not affect a step's cost; empty for other keys.

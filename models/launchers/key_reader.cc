@@ -12,19 +12,7 @@ namespace {
 using hjson::Kind;
 using hjson::Value;
 
-std::string_view reason_of(std::string_view key, const std::vector<CostlessKeys>& costless) {
-  for (const CostlessKeys& group : costless) {
-    std::string_view rest = group.keys;
-    while (!rest.empty()) {
-      const std::size_t end = std::min(rest.find(' '), rest.size());
-      const std::string_view known = rest.substr(0, end);
-      const bool is_prefix = known.ends_with('*') && key.starts_with(known.substr(0, end - 1));
-      if (known == key || is_prefix) return group.reason;
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
-  }
-  return {};
-}
+constexpr std::string_view empty_value = "null, false or empty";
 
 // Returns whether a value is null, false or empty.
 bool is_off(const Value& value) {
@@ -49,10 +37,15 @@ LedgerEntry& KeyReader::entry(std::string_view key, Treatment treatment, std::st
 }
 
 const Value* KeyReader::find(std::string_view key) {
+  result_.keys.applied.insert(full(key));
   const Value* value = map_.find(key);
   if (value == nullptr) return nullptr;
-  entry(key, Treatment::applied, "");
-  return value->kind == Kind::null ? nullptr : value;
+  if (value->kind != Kind::null) {
+    entry(key, Treatment::applied, "");
+    return value;
+  }
+  entry(key, Treatment::costless, empty_value);
+  return nullptr;
 }
 
 std::optional<KeyReader> KeyReader::section(std::string_view key) {
@@ -103,6 +96,7 @@ std::string KeyReader::word(std::string_view key, std::string_view otherwise) {
 }
 
 bool KeyReader::says(std::string_view key, std::string_view word) {
+  result_.keys.applied.insert(full(key));
   const Value* value = map_.find(key);
   return value != nullptr && value->text == word && find(key) != nullptr;
 }
@@ -125,6 +119,7 @@ void KeyReader::refuse(std::string_view key, std::string_view what, std::string_
 }
 
 void KeyReader::finish(const std::vector<CostlessKeys>& costless) {
+  result_.keys.costless.insert(result_.keys.costless.end(), costless.begin(), costless.end());
   std::vector<std::string> unknown;
   int line = 0;
   for (const hjson::Member& member : map_.members) {
@@ -133,9 +128,9 @@ void KeyReader::finish(const std::vector<CostlessKeys>& costless) {
       return entry.key == key || entry.key.starts_with(key + ".");
     });
     if (is_read) continue;
-    const std::string_view reason = reason_of(member.key, costless);
+    const std::string_view reason = costless_reason(costless, member.key);
     if (!reason.empty() || is_off(member.value)) {
-      entry(member.key, Treatment::costless, reason.empty() ? "null, false or empty" : reason);
+      entry(member.key, Treatment::costless, reason.empty() ? empty_value : reason);
       continue;
     }
     entry(member.key, Treatment::named, "may change the cost; not applied");

@@ -11,11 +11,6 @@
 
 namespace lambcast::launchers {
 
-// Keys separated by spaces. A key that ends in '*' matches all keys with that beginning.
-struct CostlessKeys {
-  std::string_view reason, keys;
-};
-
 class KeyReader {
  public:
   // `prefix`, "" or "section.", precedes keys in messages and in the ledger.
@@ -24,7 +19,8 @@ class KeyReader {
       : map_(map), prefix_(std::move(prefix)), file_(file), result_(result) {}
 
   // Returns `other` if the file has that key, else `key`.
-  std::string_view either(std::string_view key, std::string_view other) const {
+  std::string_view either(std::string_view key, std::string_view other) {
+    result_.keys.applied.insert(full(other));
     return map_.find(other) == nullptr ? key : other;
   }
 

@@ -38,6 +38,7 @@ constexpr OtherProgram other_programs[] = {
     {"_component_", "torchtune"},
     {"trainer", "NeMo or Lightning"},
     {"max_seq_len", "LLM Foundry"},
+    {"actor_rollout_ref", "verl"},
     {"per_device_train_batch_size", "Hugging Face's Trainer or TRL"}};
 
 constexpr Program programs[] = {{"compute_environment", "Hugging Face Accelerate", read_accelerate},
@@ -48,11 +49,13 @@ constexpr Program programs[] = {{"compute_environment", "Hugging Face Accelerate
                                 {"model_class", "LLaMA-Factory", refuse_first_version},
                                 {"base_model", "axolotl", read_axolotl}};
 
-// Returns whether the text has "key:" at its beginning or after one of the characters in `before`.
+// Returns whether the text has "key:", also with the key in quotes, at its beginning or after one
+// of the characters in `before`.
 bool has_key(std::string_view text, std::string_view key, std::string_view before = "\n") {
   for (std::size_t at = text.find(key); at != text.npos; at = text.find(key, at + 1))
-    if ((at == 0 || before.find(text[at - 1]) != before.npos) &&
-        text.substr(at + key.size()).starts_with(':'))
+    if (const std::string_view rest = text.substr(at + key.size());
+        (at == 0 || before.find(text[at - 1]) != before.npos) &&
+        (rest.starts_with(':') || (rest.starts_with("\":") && at > 0 && text[at - 1] == '"')))
       return true;
   return false;
 }
@@ -74,10 +77,9 @@ const Program* program_of(std::string_view text) {
   if (has_neox_key(text)) return &neox;
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == text.npos) return nullptr;
-  // A YAML map in braces has unquoted keys. The quoted keys of JSON are not found.
   const bool braces = text[begin] == '{';
   const auto found = std::ranges::find_if(programs, [&](const Program& program) {
-    return has_key(text, program.key, braces ? "{ ,\n" : "\n");
+    return has_key(text, program.key, braces ? "{ ,\n\"" : "\n");
   });
   return found == std::end(programs) ? nullptr : found;
 }
@@ -91,7 +93,32 @@ const OtherProgram* other_program_of(std::string_view text) {
   return found == std::end(other_programs) ? nullptr : found;
 }
 
+// Short files for which the readers look up all the keys that they read.
+constexpr std::string_view least_files[] = {
+    "distributed_type: DEEPSPEED\ndeepspeed_config: {x: 1}\nparallelism_config: {x: 1}\n"
+    "dynamo_config: {x: 1}\n",
+    "distributed_type: FSDP\nfsdp_config: {x: 1}\n",
+    "distributed_type: MEGATRON_LM\nmegatron_lm_config: {x: 1}\n",
+    "finetuning_type: lora\nquantization_bit: 4\n",
+    "base_model: x\nadapter: lora\n",
+    "base_model: x\nfsdp_config: {x: 1}\n",
+    "pipe_parallel_size: 1\nnum_layers: 2\nhidden_size: 8\nnum_attention_heads: 2\n"
+    "seq_length: 8\ncheckpoint_activations: true\npartition_activations: true\n"};
+
 }  // namespace
+
+std::map<std::string_view, KeysOfFormat> keys_by_program() {
+  std::map<std::string_view, KeysOfFormat> all;
+  for (const std::string_view text : least_files) {
+    LauncherFile file = decode(text, "least file");
+    KeysOfFormat& keys = all[file.program];
+    keys.applied.merge(file.keys.applied);
+    for (const CostlessKeys& group : file.keys.costless)
+      if (std::ranges::find(keys.costless, group.keys, &CostlessKeys::keys) == keys.costless.end())
+        keys.costless.push_back(group);
+  }
+  return all;
+}
 
 bool is_launcher_file(std::string_view text) {
   return program_of(text) != nullptr || other_program_of(text) != nullptr;

@@ -18,6 +18,7 @@
 // ff6d4d1 (hparams), axolotl 067b021 (utils/schemas), gpt-neox ea7aefd (neox_arguments).
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,6 +38,7 @@ struct LauncherFile {
   std::string model;        // description in TOML; empty if the file has no model
   std::vector<Finding> findings;
   std::vector<LedgerEntry> ledger;  // nested keys as "fsdp_config.fsdp_version"
+  KeysOfFormat keys;                // keys that the reader looked up, also those that are absent
 };
 
 // Returns whether a text is a YAML file of one of these programs.
@@ -44,5 +46,8 @@ bool is_launcher_file(std::string_view text);
 
 // Decodes a launcher's file. Throws Error (usage) with file, line and key.
 LauncherFile decode(std::string_view text, const std::string& file);
+
+// Returns the keys that the reader of each program looks up, by the program's name.
+std::map<std::string_view, KeysOfFormat> keys_by_program();
 
 }  // namespace lambcast::launchers

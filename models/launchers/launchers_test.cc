@@ -331,6 +331,19 @@ TEST_CASE("launchers: no key is ignored silently") {
   }
 }
 
+TEST_CASE("launchers: the keys that a file's ledger applies are in the program's list") {
+  const auto programs = keys_by_program();
+  CHECK(programs.size() == 4);
+  for (const char* text : {accelerate, fsdp, factory, axolotl, neox}) {
+    const LauncherFile file = decode(text, "a.yaml");
+    for (const LedgerEntry& entry : file.ledger) {
+      CAPTURE(entry.key);
+      const KeysOfFormat& known = programs.at(file.program);
+      CHECK((entry.treatment != Treatment::applied || known.applied.contains(entry.key)));
+    }
+  }
+}
+
 TEST_CASE("YAML: maps, lists, scalars and refused text") {
   const hjson::Value root = parse_yaml(
       "---\na: 1_000\nb: \"x: # y\"\nc:\n- 1\n- {d: [2, 'it''s'], e: no}\n- f: 3\n  g:\n    - h\n"
@@ -417,6 +430,9 @@ TEST_CASE("launchers: YAML of other programs is refused by their names") {
                       Contains("run.yaml:") && Contains(std::string("is of ") + name));
   }
   CHECK_FALSE(is_launcher_file(R"({"train_batch_size": 8, "trainer": 1})"));
+  CHECK(decode(R"({"stage": "sft", "finetuning_type": "lora", "cutoff_len": 512, "bf16": true})",
+               "a.json")
+            .program == "LLaMA-Factory");
 }
 
 TEST_CASE("launchers: a map in braces is read as one of lines") {

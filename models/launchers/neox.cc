@@ -161,6 +161,8 @@ std::string model_of(KeyReader& keys) {
   model.set_true("norm_bias", subtracts_mean && norm_bias);
   if (!subtracts_mean && keys.find("use_bias_in_norms") != nullptr)
     keys.entry("use_bias_in_norms", Treatment::costless, "of LayerNorm");
+  if (!norm_bias && keys.find("norm") != nullptr)
+    keys.entry("norm", Treatment::costless, "norms without a bias have the same cost");
   const double hidden_dropout = keys.number("hidden_dropout").value_or(0);
   const double attention_dropout = keys.number("attention_dropout").value_or(0);
   model.set_true("dropout", hidden_dropout > 0 || attention_dropout > 0);
@@ -182,11 +184,15 @@ void read_layout(KeyReader& keys) {
     keys.refuse("context_parallel_size", "is not modelled in GPT-NeoX", "1");
   const bool recomputes = keys.truth("checkpoint_activations", false);
   if (recomputes) keys.set("recompute", "full");
+  if (recomputes && keys.truth("checkpoint_in_cpu", false))
+    keys.set("offload_activations", "checkpoints");
   if (const auto layers = keys.whole("checkpoint_num_layers"); recomputes && layers > 1)
     keys.leave_out("checkpoint_num_layers", "each layer is assumed to be a checkpoint");
-  if (recomputes && keys.truth("partition_activations", false) &&
-      keys.whole("model_parallel_size").value_or(1) > 1)
+  if (!keys.truth("partition_activations", false)) return;
+  if (recomputes && keys.whole("model_parallel_size").value_or(1) > 1)
     keys.leave_out("partition_activations", "each rank is taken to keep whole checkpoints");
+  else
+    keys.entry("partition_activations", Treatment::costless, "no ranks could divide checkpoints");
 }
 
 // fp16 with "type": "bfloat16" means bf16, as does "precision": "bfloat16".
@@ -203,6 +209,8 @@ void add_precision(KeyReader& keys, Json& config) {
   if (fp16.contains("fp16")) keys.entry("fp16.fp16", Treatment::costless, "enabled says it");
   const bool narrow = fp16.is_object() && fp16.value("type", Json("")) == "bfloat16";
   const bool brain = is_on(bf16) || (is_on(fp16) && narrow) || precision == "bfloat16";
+  if (precision == "bfloat16" && is_on(bf16))
+    keys.entry("precision", Treatment::costless, "bf16 says it");
   if (brain && fp16.is_object())
     for (const auto& [key, value] : fp16.items())
       if (key != "enabled" && key != "type")

@@ -145,10 +145,6 @@ void find_second_model(KeyReader& keys, std::string_view key, std::string_view s
 
 }  // namespace
 
-std::vector<CostlessKeys> costless_trainer_keys() {
-  return {trainer_keys, update_keys, sample_keys, unused_keys, model_keys, adapter_keys};
-}
-
 void read_llama_factory(KeyReader& keys, LauncherFile& result) {
   find_second_model(keys, "stage", keys.word("stage"));
   read_engine(keys, result);
@@ -217,11 +213,16 @@ void read_axolotl(KeyReader& keys, LauncherFile& result) {
                   keys.truth("lora_target_linear", false));
   else if (!adapter.empty())
     keys.refuse("adapter", fmt::format("{} is not modelled", adapter), "lora, qlora, none");
-  if (keys.truth("load_in_4bit", false)) set_bits(keys, 4);
-  if (keys.truth("load_in_8bit", false)) set_bits(keys, 8);
+  const bool four = keys.truth("load_in_4bit", false), eight = keys.truth("load_in_8bit", false);
+  if (four && eight) keys.refuse("load_in_8bit", "contradicts load_in_4bit", "one of the two");
+  if (four || eight) set_bits(keys, four ? 4 : 8);
   if (const std::string how = keys.word("gradient_checkpointing", "false"); how != "false") {
     keys.set("recompute", "full");
-    if (how != "true") keys.leave_out("gradient_checkpointing", "checkpoints stay on the GPU");
+    if (how == "offload") keys.set("offload_activations", "checkpoints");
+    if (how != "true")
+      keys.leave_out("gradient_checkpointing",
+                     how == "offload" ? "checkpoints are assumed to be copied as DeepSpeed does it"
+                                      : "checkpoints are assumed to stay on the GPU");
   }
   if (keys.truth("eager_attention", false) || keys.says("attn_implementation", "eager"))
     keys.set("attention", "unfused");

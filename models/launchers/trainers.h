@@ -9,7 +9,4 @@ namespace lambcast::launchers {
 void read_llama_factory(KeyReader& keys, LauncherFile& result);
 void read_axolotl(KeyReader& keys, LauncherFile& result);
 
-// Returns the keys without cost that both trainers have.
-std::vector<CostlessKeys> costless_trainer_keys();
-
 }  // namespace lambcast::launchers

@@ -12,6 +12,7 @@
 #include "models/megatron/known_arguments.h"
 #include "models/megatron/model_arguments.h"
 #include "models/megatron/shell_values.h"
+#include "models/parallel/activation_offload.h"
 #include "sim/base/error.h"
 
 namespace lambcast::megatron {
@@ -32,6 +33,7 @@ class Decoder {
     layout();
     states();
     recomputation();
+    offloading();
     experts();
     run();
     overlap();
@@ -56,6 +58,10 @@ class Decoder {
     if (const auto value = read_.whole(argument)) set(key, fmt::format("{}", *value));
   }
 
+  void without_effect(const char* argument, const char* why) {
+    read_.note(argument, "flag-no-effect", why);
+  }
+
   // The JSON determines the ZeRO stage and the optimizer; --zero-stage repeats the stage.
   void deepspeed_config() {
     for (const char* key : {"deepspeed-config", "ds-config"})
@@ -77,9 +83,12 @@ class Decoder {
     if (deepspeed_ && has_experts(read_) && !read_.flag("enable-expert-tensor-parallelism"))
       set("etp", "1");
     set_whole("etp", "expert-tensor-parallel-size");
-    if (read_.flag("sequence-parallel") &&
-        read_.whole("tensor-model-parallel-size").value_or(1) > 1)
-      set("sequence_parallel", "true");
+    if (read_.flag("sequence-parallel")) {
+      if (read_.whole("tensor-model-parallel-size").value_or(1) > 1)
+        set("sequence_parallel", "true");
+      else
+        without_effect("sequence-parallel", "one rank of tensor parallelism divides nothing");
+    }
     if (read_.flag("use-tp-pp-dp-mapping")) set("order", "tp-cp-ep-pp-dp");
     set_whole("interleave", "num-virtual-stages-per-pipeline-rank");
     if (const auto chunk = read_.whole("num-layers-per-virtual-pipeline-stage")) {
@@ -121,6 +130,8 @@ class Decoder {
     const std::size_t stage = fsdp ? strategy.value_or(3) : 0;
     const bool shared = read_.flag("use-distributed-optimizer");
     const std::string zero = deepspeed_ ? read_.word("zero-stage").value_or("0") : "";
+    if (shared && fsdp && stage > 0)
+      without_effect("use-distributed-optimizer", "FSDP's strategy decides what ranks share");
     if (shared) set_whole("shard_groups", "num-distributed-optimizer-instances");
     set("zero_stage", deepspeed_ ? zero : fmt::format("{}", fsdp ? stage : shared ? 1 : 0));
     // Under bf16 and fp32 the main gradients are in fp32, unless an argument changes it.
@@ -128,7 +139,7 @@ class Decoder {
     const bool narrow = read_.flag("grad-reduce-in-bf16");
     const bool single = !read_.flag("fp16") && !read_.flag("bf16");
     if (narrow && single)  // distributed_data_parallel.py: else the weight's type
-      read_.note("grad-reduce-in-bf16", "flag-no-effect", "gradients of fp32 weights are in fp32");
+      without_effect("grad-reduce-in-bf16", "gradients of fp32 weights are in fp32");
     else if (narrow || (half && !deepspeed_))
       set("fp32_gradients", "false");
     const auto optimizer = read_.choice("optimizer", {"adam", "onebit-adam", "onebit-lamb",
@@ -224,6 +235,33 @@ class Decoder {
     return experts || read_.flag("moe-layer-recompute");
   }
 
+  // Reads which activations wait on the host. A number of layers enables --cpu-offloading.
+  void offloading() {
+    if (read_.flag("checkpoint-in-cpu")) set("offload_activations", "checkpoints");
+    if (const auto layers = read_.word("cpu-offloading-num-layers"); layers && *layers != "0") {
+      (void)read_.flag("cpu-offloading");
+      set("offload_activations",
+          fmt::format("blocks:{}", read_.needed("cpu-offloading-num-layers")));
+    }
+    if (!read_.flag("fine-grained-activation-offloading")) return;
+    if (!read_.has("offload-modules"))
+      fail_input(read_.where("fine-grained-activation-offloading"),
+                 "needs --offload-modules, as in Megatron-LM");
+    const std::vector<std::string>& known = parallel::offload_module_names();
+    std::vector<std::string> copied;
+    for (std::string& module : read_.values("offload-modules"))
+      if (module == "fused_group_mlp" || module == "gdp_qkv")
+        read_.note("offload-modules", "not-modelled",
+                   fmt::format("the input of '{}' is assumed to stay on the GPU", module));
+      else if (std::ranges::find(known, module) == known.end())
+        fail_unknown(read_.where("offload-modules"), "value", module, known);
+      else
+        copied.push_back(std::move(module));
+    const double share = read_.real("activation-offload-fraction", 1);
+    if (!copied.empty() && share > 0)
+      set("offload_activations", fmt::format("{}:{}", fmt::join(copied, "+"), share));
+  }
+
   void experts() {
     if (!has_experts(read_)) return;
     if (deepspeed_) deepspeed_experts();
@@ -266,6 +304,9 @@ class Decoder {
     std::string precision = bf16 ? "bf16" : fp16 ? "fp16" : "fp32";
     if (read_.choice("fp8-format", {"e4m3", "hybrid"}) || read_.flag("fp8-hybrid"))
       precision = read_.word("fp8-recipe").value_or("delayed") == "mxfp8" ? "mxfp8" : "fp8";
+    if (precision.ends_with("fp8") && !bf16)
+      read_.note(fp16 ? "fp16" : "fp8-format", "not-modelled",
+                 "what is not in fp8 is assumed to be in bf16");
     set("precision", precision);
     if (fp16 && !deepspeed_ && read_.has("loss-scale"))
       read_.note("loss-scale", "not-modelled",
@@ -358,8 +399,8 @@ class Decoder {
     for (const char* key : {"ds-sequence-parallel-size", "moe-expert-parallel-size"})
       if (!deepspeed_ && read_.whole(key).value_or(1) > 1)
         read_.refuse(key, "this without --deepspeed");
-    for (const char* key : unmodelled_arguments)
-      if (read_.has(key)) read_.refuse(key, "this");
+    for (const std::string_view name : refused_arguments())
+      if (const std::string key(name); read_.has(key)) read_.refuse(key, "this");
   }
 
   Arguments result_;

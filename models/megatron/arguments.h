@@ -26,6 +26,8 @@
 //                --use-precision-aware-optimizer and its dtypes
 //                --recompute-granularity --recompute-activations
 //                --distribute-saved-activations --recompute-modules (moe) --moe-layer-recompute
+//   offloading   --fine-grained-activation-offloading --offload-modules
+//                --activation-offload-fraction --cpu-offloading-num-layers --checkpoint-in-cpu
 //   experts      --moe-token-dispatcher-type --moe-enable-deepep --moe-expert-capacity-factor
 //                (with --moe-pad-expert-input-to-capacity) --overlap-moe-expert-parallel-comm
 //   run          --micro-batch-size --global-batch-size --seq-length --train-iters

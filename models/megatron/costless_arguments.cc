@@ -10,7 +10,7 @@ namespace {
 
 // Source: Megatron-LM core_r0.14 and later, Megatron-DeepSpeed and BigScience's fork of it,
 // megatron/training/arguments.py; PyTorch, torch/distributed/run.py.
-constexpr CostlessGroup groups[] = {
+constexpr CostlessKeys groups[] = {
     {"starts and finds the ranks, before the first step",
      "create-all-gather-group distributed-backend distributed-timeout-minutes "
      "distributed-timeout-seconds-after-init fake-process-group gpu-sniff-test-interval "
@@ -233,11 +233,11 @@ constexpr CostlessGroup groups[] = {
 
 // Arguments of the same sources that affect the cost of some run.
 constexpr std::string_view unmodelled =
-    "inference activation-func activation-func-fp8-input-store activation-offload-fraction "
+    "inference activation-func activation-func-fp8-input-store "
     "add-bias-linear attention-output-gate attention-softmax-in-fp32 autocast-dtype "
     "batch-invariant-backend batch-invariant-mode batch-p2p-comm batch-p2p-sync "
     "clone-scatter-output-in-embedding cpu-offloading-activations "
-    "cpu-offloading-double-buffering cpu-offloading-num-layers "
+    "cpu-offloading-double-buffering "
     "cpu-offloading-retain-pinned-cpu-buffers cpu-offloading-weights "
     "cross-entropy-fusion-impl cross-entropy-loss-fusion "
     "cuda-graph-retain-backward-graph cuda-graph-use-single-mempool cuda-graph-warmup-steps "
@@ -306,7 +306,7 @@ constexpr std::string_view unmodelled =
     "no-pin-cpu-grads no-pin-cpu-params no-scatter-gather-tensors-in-pipeline "
     "no-use-layer-wise-param-layout num-experts-switch num-layers-at-end-in-bf16 "
     "num-layers-at-start-in-bf16 num-microbatches-with-partial-activation-checkpoints "
-    "num-moe-experts offload-modules optimizer-cuda-graph optimizer-offload-fraction "
+    "num-moe-experts optimizer-cuda-graph optimizer-offload-fraction "
     "outer-dp-sharding-strategy output-logit-dtype overlap-cpu-optimizer-d2h-h2d "
     "overlap-dispatch-backward-with-experts-wgrad overlap-p2p-comm "
     "overlap-p2p-comm-warmup-flush overlap-p2p-communication "
@@ -329,12 +329,10 @@ constexpr std::string_view unmodelled =
 
 }  // namespace
 
-std::span<const CostlessGroup> costless_groups() { return groups; }
+std::span<const CostlessKeys> costless_groups() { return groups; }
 
 std::string_view costless_reason(std::string_view name) {
-  const auto found = std::ranges::find_if(
-      groups, [&](const CostlessGroup& group) { return holds_name(group.names, name); });
-  return found == std::end(groups) ? std::string_view() : found->reason;
+  return lambcast::costless_reason(groups, name);
 }
 
 std::string_view unmodelled_names() { return unmodelled; }

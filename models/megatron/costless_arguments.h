@@ -5,14 +5,12 @@
 #include <span>
 #include <string_view>
 
+#include "models/key_ledger.h"
+
 namespace lambcast::megatron {
 
 // Names of arguments without "--", with '-' for '_', separated by spaces.
-struct CostlessGroup {
-  std::string_view reason, names;
-};
-
-std::span<const CostlessGroup> costless_groups();
+std::span<const CostlessKeys> costless_groups();
 
 // Returns why an argument does not affect a step's cost; empty for other arguments.
 std::string_view costless_reason(std::string_view name);

@@ -38,26 +38,45 @@ constexpr std::string_view bearing[] = {
     "window-attn-skip-freq", "fp8-param-gather", "external-cuda-graph", "enable-cuda-graph",
     "cuda-graph-scope", "cuda-graph-impl", "cuda-graph-modules", "use-precision-aware-optimizer",
     "main-grads-dtype", "main-params-dtype", "exp-avg-dtype", "exp-avg-sq-dtype",
-    "no-store-param-remainders",
+    "no-store-param-remainders", "fine-grained-activation-offloading", "offload-modules",
+    "activation-offload-fraction", "cpu-offloading", "cpu-offloading-num-layers",
     // Arguments of Megatron-DeepSpeed.
     "deepspeed", "zero-stage", "checkpoint-activations", "partition-activations",
     "distribute-checkpointed-activations", "num-key-value-heads", "ds-sequence-parallel-size",
     "moe-expert-parallel-size", "expert-interval", "topk", "mlp-type", "moe-train-capacity-factor",
     "disable-moe-token-dropping", "enable-expert-tensor-parallelism", "use-tutel",
+    "checkpoint-in-cpu",
     // Arguments of BERT.
     "bert-no-binary-head", "bert-load", "bert-embedder-type", "mask-prob", "mask-type",
     "mask-factor", "short-seq-prob",
-    // Arguments that are refused.
-    "pipeline-model-parallel-split-rank", "decoder-first-pipeline-num-layers",
-    "decoder-last-pipeline-num-layers", "pipeline-model-parallel-layout",
-    "hierarchical-context-parallel-sizes", "multi-latent-attention", "mtp-num-layers",
-    "moe-shared-expert-intermediate-size", "moe-layer-freq", "cpu-offloading",
-    "optimizer-cpu-offload", "hybrid-attention-ratio", "encoder-num-layers", "decoder-num-layers",
-    "encoder-seq-length", "decoder-seq-length", "fp4-format", "fp4", "hybrid-layer-pattern",
-    "hybrid-override-pattern", "is-hybrid-model", "heterogeneous-layers-config-path",
-    "heterogeneous-layers-config-encoded-json", "experimental-attention-variant",
-    "linear-attention-freq", "retro-add-retriever", "perform-rl-step",
-    "num-layers-in-first-pipeline-stage", "num-layers-in-last-pipeline-stage"};
+    // Arguments of encoder-decoders, whose lists are refused.
+    "encoder-num-layers", "decoder-num-layers", "encoder-seq-length", "decoder-seq-length"};
+
+// Arguments of models and runs that no argument list describes.
+constexpr std::string_view refused[] = {"pipeline-model-parallel-split-rank",
+                                        "decoder-first-pipeline-num-layers",
+                                        "decoder-last-pipeline-num-layers",
+                                        "pipeline-model-parallel-layout",
+                                        "hierarchical-context-parallel-sizes",
+                                        "multi-latent-attention",
+                                        "mtp-num-layers",
+                                        "moe-shared-expert-intermediate-size",
+                                        "moe-layer-freq",
+                                        "optimizer-cpu-offload",
+                                        "hybrid-attention-ratio",
+                                        "fp4-format",
+                                        "fp4",
+                                        "hybrid-layer-pattern",
+                                        "hybrid-override-pattern",
+                                        "is-hybrid-model",
+                                        "heterogeneous-layers-config-path",
+                                        "heterogeneous-layers-config-encoded-json",
+                                        "experimental-attention-variant",
+                                        "linear-attention-freq",
+                                        "retro-add-retriever",
+                                        "perform-rl-step",
+                                        "num-layers-in-first-pipeline-stage",
+                                        "num-layers-in-last-pipeline-stage"};
 
 // Arguments with a sentence on the assumption used instead. Sources: those above, and
 // Megatron-DeepSpeed, megatron/arguments.py.
@@ -88,9 +107,7 @@ constexpr NamedArgument named[] = {
     {"sft", "every sequence is assumed to be whole"},
     {"freeze-all-layers", "every weight is assumed to be trained"},
     {"deterministic-mode", "kernels are assumed to be the usual ones"},
-    {"fine-grained-activation-offloading", "activations are taken to stay on the GPU"},
     {"checkpoint-num-layers", "the input of every layer is assumed to be kept, not of every few"},
-    {"checkpoint-in-cpu", "kept inputs are taken to stay on the GPU"},
     {"contigious-checkpointing", "one buffer for kept inputs is not modelled"},
     {"synchronize-each-layer", "no synchronisation per layer is modelled"},
     {"no-pipeline-parallel", "the engine is assumed to be that of the stage count"},
@@ -114,6 +131,7 @@ constexpr NamedArgument named[] = {
 const std::vector<std::string>& known_arguments() {
   static const std::vector<std::string> all = [] {
     std::vector<std::string> names(std::begin(bearing), std::end(bearing));
+    names.insert(names.end(), std::begin(refused), std::end(refused));
     for (const NamedArgument& argument : named) names.emplace_back(argument.name);
     return names;
   }();
@@ -122,8 +140,11 @@ const std::vector<std::string>& known_arguments() {
 
 std::span<const NamedArgument> named_arguments() { return named; }
 
+std::span<const std::string_view> refused_arguments() { return refused; }
+
 bool bears_on_cost(std::string_view name) {
-  return std::find(std::begin(bearing), std::end(bearing), name) != std::end(bearing);
+  return std::ranges::find(bearing, name) != std::end(bearing) ||
+         std::ranges::find(refused, name) != std::end(refused);
 }
 
 }  // namespace lambcast::megatron

@@ -20,19 +20,8 @@ struct NamedArgument {
 
 std::span<const NamedArgument> named_arguments();
 
-// Arguments with which a run is refused, for any value.
-inline constexpr const char* unmodelled_arguments[] = {"pipeline-model-parallel-split-rank",
-                                                       "decoder-first-pipeline-num-layers",
-                                                       "decoder-last-pipeline-num-layers",
-                                                       "pipeline-model-parallel-layout",
-                                                       "hierarchical-context-parallel-sizes",
-                                                       "multi-latent-attention",
-                                                       "mtp-num-layers",
-                                                       "moe-shared-expert-intermediate-size",
-                                                       "moe-layer-freq",
-                                                       "cpu-offloading",
-                                                       "optimizer-cpu-offload",
-                                                       "hybrid-attention-ratio"};
+// Returns arguments with which a run is refused, for any value.
+std::span<const std::string_view> refused_arguments();
 
 // Returns whether an argument is read or refused.
 bool bears_on_cost(std::string_view name);

@@ -302,12 +302,16 @@ std::optional<Launch> chosen(std::vector<Launch> launches, const std::string& fi
                  fmt::format("{} adds arguments that another command prints, which are not read",
                              sure->words[i].text),
                  "write the arguments out, without the shell");
+  std::set<int> named;
   for (const Launch& other : launches)
-    if (!same_words(other, *sure))
+    if (!same_words(other, *sure) && named.insert(other.line).second)
       findings.push_back(
           {Severity::note, "other-launch",
-           describe({file, other.line, {}},
-                    fmt::format("another launch, which is not read: line {} is", sure->line))});
+           describe(
+               {file, other.line, {}},
+               other.line == sure->line
+                   ? "launches again with other arguments: the first launch is read"
+                   : fmt::format("another launch, which is not read: line {} is", sure->line))});
   return *sure;
 }
 

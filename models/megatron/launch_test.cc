@@ -56,6 +56,8 @@ TEST_CASE("launches: no launcher loses the arguments of its program") {
           "\" & done",
       "sbatch --nodes=4 --wrap \"srun --ntasks-per-node=8 python " + plain + "\"",
       "srun -N 4 bash <<EOF\ntorchrun --nproc_per_node 8 --nnodes 4 " + plain + "\nEOF",
+      "sbatch --nodes=4 <<EOT\n#!/bin/bash\nsrun --ntasks-per-node=8 -N 4 python " + plain +
+          "\nEOT",
       "read -r -d '' MORE <<EOF\n${LAYOUT}\nEOF\n"
       "torchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py ${MODEL_ARGS[@]} $MORE",
       "MORE=$(cat <<'EOF'\n--bf16 --tensor-model-parallel-size 4\nEOF\n)\n"

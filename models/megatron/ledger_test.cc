@@ -51,6 +51,11 @@ TEST_CASE("ledger: arguments are applied, costless with a reason, or named") {
   CHECK(treatment_of("--ddp-bucket-size", "--ddp-bucket-size 1000000") == Treatment::named);
   CHECK(treatment_of("--softmax-type", "--softmax-type off-by-one") == Treatment::named);
   CHECK(treatment_of("--zzzzzzzz", "--zzzzzzzz 1") == Treatment::named);
+  CHECK(treatment_of("--sequence-parallel", "--sequence-parallel") == Treatment::named);
+  CHECK(treatment_of("--sequence-parallel", "--sequence-parallel --tensor-model-parallel-size 2") ==
+        Treatment::applied);
+  CHECK(treatment_of("--use-distributed-optimizer",
+                     "--use-distributed-optimizer --use-megatron-fsdp") == Treatment::named);
   // This run has no experts, so their arguments have no effect.
   CHECK(treatment_of("--moe-grouped-gemm", "--moe-grouped-gemm") == Treatment::named);
 }
@@ -62,12 +67,8 @@ bool same_answer(const Arguments& a, const Arguments& b) {
 // Each existing argument changes the result, is named in a finding, is refused, or is costless.
 TEST_CASE("ledger: no known argument is ignored silently") {
   std::vector<std::string> names = known_arguments();
-  for (const CostlessGroup& group : costless_groups())
-    for (std::size_t at = 0; at < group.names.size();) {
-      const std::size_t end = std::min(group.names.find(' ', at), group.names.size());
-      names.emplace_back(group.names.substr(at, end - at));
-      at = end + 1;
-    }
+  for (const CostlessKeys& group : costless_groups())
+    for_each_name(group.keys, [&](std::string_view name) { names.emplace_back(name); });
   int accepted = 0;
   for (const std::string& name : names) {
     if (base.find("--" + name + " ") != std::string::npos) continue;
@@ -134,6 +135,32 @@ TEST_CASE("ledger: arguments that affect the cost are not called costless") {
   // All gates describe the same model; only --swiglu changes the default width.
   CHECK(decode(base + "--quick-geglu", "a").model ==
         decode(base + "--swiglu --ffn-hidden-size 4096", "a").model);
+}
+
+TEST_CASE("ledger: activations on the host are those that the launch names") {
+  const auto offload = [](const std::string& more) {
+    for (const auto& [key, value] : decode(base + more, "a").what_if)
+      if (key == "offload_activations") return value;
+    return std::string();
+  };
+  const std::string fine = "--fine-grained-activation-offloading --offload-modules ";
+  CHECK(offload("--cpu-offloading-num-layers 12") == "blocks:12");
+  CHECK(offload("--cpu-offloading --cpu-offloading-num-layers 0").empty());
+  CHECK(offload("--checkpoint-activations --checkpoint-in-cpu") == "checkpoints");
+  CHECK(offload(fine + "core_attn attn_proj") == "core_attn+attn_proj:1");
+  CHECK(offload(fine + "mlp_norm --activation-offload-fraction 0.5") == "mlp_norm:0.5");
+  CHECK(offload(fine + "mlp_norm --activation-offload-fraction 0").empty());
+  CHECK(treatment_of("--offload-modules", fine + "core_attn fused_group_mlp") == Treatment::named);
+  CHECK(treatment_of("--offload-modules", "--offload-modules core_attn") == Treatment::named);
+  CHECK_THROWS_WITH(offload(fine + "core_atn"),
+                    Catch::Contains("--offload-modules") && Catch::Contains("core_attn"));
+}
+
+// An argument that describes another model or run must not be called without effect.
+TEST_CASE("ledger: arguments of other models and runs are refused") {
+  for (const std::string_view name : refused_arguments())
+    CHECK_THROWS_WITH(decode(base + "--" + std::string(name) + " 2", "a"),
+                      Catch::Contains("a:1: --" + std::string(name) + ": this is not modelled"));
 }
 
 TEST_CASE("ledger: the run ends at the first of tokens, samples and iterations") {

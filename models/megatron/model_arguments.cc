@@ -92,7 +92,8 @@ class ModelWriter {
     other("add-qkv-bias", true, "matrices are taken to have no biases");
     other("normalization", read_.word("normalization") != "RMSNorm",
           "norms are assumed to be RMSNorm");
-    other("position-embedding-type", !is_rotary(read_), "positions are taken to turn heads");
+    other(read_.has("position-embedding-type") ? "position-embedding-type" : "num-experts",
+          !is_rotary(read_), "positions are taken to turn heads");
   }
 
   void model() {

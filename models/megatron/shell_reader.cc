@@ -133,7 +133,8 @@ bool ShellReader::redirection() {
   return true;
 }
 
-// Evaluates the input of "bash" and "bash -s", and assigns that of "read -r -d '' NAME".
+// Evaluates the input of "bash", "bash -s", "sbatch" and "ssh", and assigns that of "read -r -d ''
+// NAME".
 void ShellReader::read_input(const HereDocument& document, const std::string& content) {
   const std::vector<std::string_view>& words = document.reader;
   if (words.empty()) return;
@@ -141,7 +142,9 @@ void ShellReader::read_input(const HereDocument& document, const std::string& co
     return state_.values.assign(std::string(words.back()), {{content}}, false);
   const std::string_view last =
       words.size() > 1 && words.back() == "-s" ? words[words.size() - 2] : words.back();
-  if (last == "bash" || last == "sh" || last.ends_with("/bash")) evaluate_in_new_shell(content);
+  const bool submits = words.front() == "sbatch" || words.front() == "ssh";
+  if (submits || last == "bash" || last == "sh" || last.ends_with("/bash"))
+    evaluate_in_new_shell(content);
 }
 
 // Reads the here-documents announced on the line that ended.
