@@ -1,6 +1,7 @@
 #include "experiments/output/input_ledger.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -21,6 +22,8 @@ std::string ledger_table(const InputLedger& ledger) {
   std::string out =
       fmt::format("{}: {} keys applied, {} costless, {} named in a finding\n", ledger.file,
                   count(Treatment::applied), count(Treatment::costless), count(Treatment::named));
+  if (!ledger.replaced.empty())
+    out += fmt::format("flags replace its {}\n", fmt::join(ledger.replaced, ", "));
   out += fmt::format("{:>6}  {:<44} {:<9} {}\n", "line", "key", "treatment", "reason");
   for (const LedgerEntry& entry : ledger.entries)
     out += fmt::format("{:>6}  {:<44} {:<9} {}\n", entry.line, entry.key,

@@ -301,30 +301,58 @@ void name_file_of_checkpoint(WhatIf& asked) {
   model->second = config.string();
 }
 
+namespace {
+
+using KeyValues = std::vector<std::pair<std::string, std::string>>;
+
+// Returns the what-if keys that a DeepSpeed JSON amounts to, without their values.
+KeyValues keys_of(const deepspeed::DeepSpeedConfig& config) {
+  KeyValues keys = config.layout;
+  const auto add = [&](const char* key, bool given) {
+    if (given) keys.emplace_back(key, "");
+  };
+  add("micro_batch", config.batch.micro.has_value());
+  add("grad_accum", config.batch.gas.has_value());
+  add("global_batch", config.batch.train.has_value());
+  add("zero_stage", config.zero.stage.given);
+  add("optimizer", config.optimizer.has_value());
+  add("precision", !precision_of(config).empty());
+  return keys;
+}
+
+}  // namespace
+
 std::vector<InputLedger> input_ledgers(const WhatIf& asked, Catalog& catalog) {
   const Words words(asked);
   std::vector<InputLedger> ledgers;
-  const auto add = [&](const std::string& file, std::vector<LedgerEntry> entries) {
-    ledgers.push_back({file, std::move(entries)});
+  const auto add = [&](const std::string& file, std::vector<LedgerEntry> entries,
+                       const KeyValues& keys = {}) {
+    InputLedger& ledger = ledgers.emplace_back(InputLedger{file, std::move(entries)});
+    for (const auto& [key, value] : keys)
+      if (asked.contains(key) || is_overruled(key, asked)) ledger.replaced.push_back(key);
+  };
+  const auto add_json = [&](const std::string& text, const std::string& file) {
+    add(file, deepspeed::key_ledger(text, file), keys_of(deepspeed::parse_config(text, file)));
   };
   if (const std::string* path = words.find("megatron_args")) {
     const megatron::Arguments arguments = megatron::decode(catalog.texts()->config(*path), *path,
                                                            variables_of(words.find("set_var")));
-    add(*path, arguments.ledger);
+    add(*path, arguments.ledger, arguments.what_if);
     if (!arguments.config.empty() && !asked.contains("config"))
-      add(arguments.config_name, deepspeed::key_ledger(arguments.config, arguments.config_name));
+      add_json(arguments.config, arguments.config_name);
   }
-  if (const std::string* path = words.find("torchtitan"))
-    add(*path, torchtitan::decode(catalog.texts()->config(*path), *path).ledger);
+  if (const std::string* path = words.find("torchtitan")) {
+    const torchtitan::Job job = torchtitan::decode(catalog.texts()->config(*path), *path);
+    add(*path, job.ledger, job.what_if);
+  }
   if (const std::string* path = words.find("config")) {
     const std::string& text = catalog.texts()->config(*path);
     if (launchers::is_launcher_file(text)) {
       const launchers::LauncherFile file = launchers::decode(text, *path);
-      add(*path, file.ledger);
-      if (const std::string name = *path + " as DeepSpeed JSON"; !file.config.empty())
-        add(name, deepspeed::key_ledger(file.config, name));
+      add(*path, file.ledger, file.what_if);
+      if (!file.config.empty()) add_json(file.config, *path + " as DeepSpeed JSON");
     } else {
-      add(*path, deepspeed::key_ledger(text, *path));
+      add_json(text, *path);
     }
   }
   WhatIf files = asked;

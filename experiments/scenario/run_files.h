@@ -28,6 +28,7 @@ void name_file_of_checkpoint(WhatIf& asked);
 struct InputLedger {
   std::string file;
   std::vector<LedgerEntry> entries;
+  std::vector<std::string> replaced = {};  // what-if keys that the file sets and flags replace
 };
 
 // Returns how each key of the input files was used.

@@ -341,6 +341,23 @@ TEST_CASE("run files: the ledger lists the keys of a config.json, in a checkpoin
   CHECK(count(Treatment::named) == 1);
 }
 
+TEST_CASE("run files: the ledger lists the values of a file that flags replace") {
+  const TemporaryFolder folder;
+  const std::string json = folder.file(
+      "d.json", "{\"train_micro_batch_size_per_gpu\": 4, \"zero_optimization\": {\"stage\": 1}}");
+  const std::string yaml = folder.file(
+      "a.yaml", "distributed_type: MULTI_GPU\nnum_processes: 8\nmixed_precision: bf16\n");
+  Catalog catalog;
+  const auto replaced = [&](WhatIf asked) {
+    return input_ledgers(asked, catalog).front().replaced;
+  };
+  using Names = std::vector<std::string>;
+  CHECK(replaced({{"config", json}, {"zero_stage", "2"}}) == Names{"zero_stage"});
+  CHECK(replaced({{"config", json}, {"micro_batch", "1"}}) == Names{"micro_batch"});
+  CHECK(replaced({{"config", yaml}, {"nodes", "2"}}) == Names{"gpus"});
+  CHECK(replaced({{"config", yaml}}).empty());
+}
+
 TEST_CASE("run files: the ledger lists the keys of descriptions and of topologies") {
   const TemporaryFolder folder;
   const std::string cluster = folder.file("c.toml", "name = \"c\"\n[node]\ngpus = 8 # eight\n");

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -20,6 +21,21 @@ inline std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(kSpace);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
+// Returns the text without colour escape sequences; its lines stay.
+inline std::string without_colours(std::string_view text) {
+  std::string plain;
+  while (!text.empty()) {
+    const std::size_t escape = text.find("\x1b[");
+    plain += text.substr(0, escape);
+    if (escape == std::string_view::npos) break;
+    text.remove_prefix(escape + 2);
+    const std::size_t end = text.find_first_not_of("0123456789;");
+    const bool closed = end != std::string_view::npos && text[end] != '\n';
+    text.remove_prefix(std::min(closed ? end + 1 : end, text.size()));
+  }
+  return plain;
 }
 
 // Line i + 1 of the file is element i.

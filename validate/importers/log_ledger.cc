@@ -221,7 +221,8 @@ std::vector<LedgerEntry> log_ledger(std::string_view text) {
   const bool of_trainer = json.is_object() && json.contains("log_history");
   if (json.is_object()) add_json(json, text, of_trainer ? steps : collectives);
   int line = 0;
-  for (const std::string_view row : lines_of(json.is_object() ? "" : text)) {
+  const std::string plain = json.is_object() ? "" : without_colours(text);
+  for (const std::string_view row : lines_of(plain)) {
     ++line;
     if (is_step(row))
       add_names(row, line, steps);

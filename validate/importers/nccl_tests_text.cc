@@ -16,21 +16,6 @@ namespace {
 
 using Words = std::vector<std::string_view>;
 
-// Returns the text without colour escape sequences; its lines stay.
-std::string without_colours(std::string_view text) {
-  std::string plain;
-  while (!text.empty()) {
-    const std::size_t escape = text.find("\x1b[");
-    plain += text.substr(0, escape);
-    if (escape == std::string_view::npos) break;
-    text.remove_prefix(escape + 2);
-    const std::size_t end = text.find_first_not_of("0123456789;");
-    const bool closed = end != std::string_view::npos && text[end] != '\n';
-    text.remove_prefix(std::min(closed ? end + 1 : end, text.size()));
-  }
-  return plain;
-}
-
 bool is_word_character(char c) {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
