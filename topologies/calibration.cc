@@ -15,7 +15,7 @@ namespace {
 Calibration::Range whole_range(const Table& table, std::string_view key) {
   const auto ends = table.get<std::vector<std::int64_t>>(key);
   if (ends.size() != 2 || ends[0] < 1 || ends[1] < ends[0])
-    fail_input(table.where(key), "is no range", "[lowest, highest], from 1 up");
+    fail_input(table.where(key), "is not a range", "[lowest, highest], from 1 up");
   return {static_cast<double>(ends[0]), static_cast<double>(ends[1])};
 }
 
@@ -136,7 +136,7 @@ std::optional<Calibration> decode_calibration(const Table& table) {
   }
   if (calibration.layouts.empty())
     fail_input(table.where("layouts"),
-               "names none: what an earlier version calibrated must be calibrated again");
+               "is empty: an earlier version wrote this calibration; calibrate again");
   for (const Table& band : table.tables("bands")) {
     const double below =
         band.find<Bytes>("below").value_or(Bytes(std::numeric_limits<double>::infinity())).value();
@@ -147,7 +147,7 @@ std::optional<Calibration> decode_calibration(const Table& table) {
     if (calibration.bands.back().low > calibration.bands.back().high)
       fail_input(band.where("high"), "is below low");
   }
-  if (calibration.bands.empty()) fail_input(table.where("bands"), "names none");
+  if (calibration.bands.empty()) fail_input(table.where("bands"), "is empty");
   return calibration;
 }
 

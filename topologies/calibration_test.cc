@@ -193,17 +193,17 @@ TEST_CASE("calibration: a description is read, and an invalid one is refused at 
        "mine.toml:3: operations: unknown operation 'all_reduc', did you mean 'all_reduce'?"},
       {"\"1 KiB\"", "\"0 B\"", "mine.toml:5: largest: is below the smallest size"},
       {"\"1 MiB\"", "\"1 B\"", "mine.toml:5: largest: is below the smallest size"},
-      {"[{ gpus_per_node = 4, nodes = [1, 8] }]", "[]", "layouts: names none"},
+      {"[{ gpus_per_node = 4, nodes = [1, 8] }]", "[]", "layouts: is empty"},
       {"gpus_per_node = 4", "gpus_per_node = 0", "0 is out of range"},
-      {"[1, 8]", "[8, 1]", "nodes: is no range (allowed: [lowest, highest], from 1 up)"},
-      {"[1, 8]", "[0, 8]", "is no range"},
-      {"[1, 8]", "[1]", "is no range"},
+      {"[1, 8]", "[8, 1]", "nodes: is not a range (allowed: [lowest, highest], from 1 up)"},
+      {"[1, 8]", "[0, 8]", "is not a range"},
+      {"[1, 8]", "[1]", "is not a range"},
       {"low = 0.5", "low = 0", "low: 0 is out of range (allowed: above 0 to 1000)"},
       {"high = 2.0", "high = 1001", "high: 1001 is out of range"},
       {"low = 0.5", "low = 2.5", "high: is below low"},
       {"low = 0.9", "below = \"64 KiB\", low = 0.9", "below: bands must be in order of size"},
       {"[{ below = \"64 KiB\", low = 0.5, high = 2.0 }, { low = 0.9, high = 1.1 }]", "[]",
-       "bands: names none"}};
+       "bands: is empty"}};
   for (const Row& row : rows) {
     INFO(row.was << " -> " << row.is);
     CHECK_THROWS_WITH(read(with(row.was, row.is)), Catch::Contains(row.refused));

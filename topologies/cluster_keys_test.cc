@@ -42,8 +42,8 @@ TEST_CASE("required keys: a network is one of two kinds, and names of networks s
     return refusal_of(text);
   };
   CHECK(with_network("socket").empty());
-  CHECK_THAT(with_network("roce"), Contains("'roce' is a network of the kind rdma"));
-  CHECK_THAT(with_network("tcp"), Contains("'tcp' is a network of the kind socket"));
+  CHECK_THAT(with_network("roce"), Contains("networks of this type are \"rdma\""));
+  CHECK_THAT(with_network("tcp"), Contains("networks of this type are \"socket\""));
   CHECK_THAT(with_network("rdmaa"), Contains("did you mean 'rdma'?"));
 }
 

@@ -317,7 +317,7 @@ TEST_CASE("clusters: libraries with few protocols, one GPU per node, reduction i
   CHECK_THROWS_WITH(load_cluster("perlmutter-a100", {{"nccl.protocols", "[\"LL\", \"Simpel\"]"}}),
                     Contains("unknown protocol 'Simpel', did you mean 'Simple'?"));
   CHECK_THROWS_WITH(load_cluster("perlmutter-a100", {{"nccl.protocols", "[]"}}),
-                    Contains("names none"));
+                    Contains("selects none of the values"));
   // A single GPU's share of its NIC slows large all-gathers by this factor.
   const auto seconds = [](const char* efficiency) {
     const Cluster one =

@@ -23,7 +23,7 @@ CollectiveJob decode_job(const Table& table, const Cluster& cluster, std::size_t
   job.name = table.get_or<std::string>("name", fmt::format("{}", number));
   job.op = static_cast<Op>(table.choice("op", op_names()));
   job.size = table.get<Bytes>("size");
-  if (job.size.value() < 1) fail_input(table.where("size"), "a collective of no bytes");
+  if (job.size.value() < 1) fail_input(table.where("size"), "a collective needs at least one byte");
   ProcessGroup& group = job.group;
   group.ranks = whole("gpus", 1, max_ranks, 0);
   if (group.ranks == 0) fail_input(table.where("gpus"), "is missing");

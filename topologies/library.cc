@@ -113,7 +113,7 @@ std::vector<std::string> listed_of(const Table& table, std::string_view key, con
   std::vector<std::string> left;
   for (const std::string& name : known)
     if (named.contains(name) != all_but) left.push_back(name);
-  if (left.empty()) fail_input(table.where(key), "names none");
+  if (left.empty()) fail_input(table.where(key), "selects none of the values");
   return left;
 }
 
@@ -137,16 +137,14 @@ void choose_protocols(const Table& table, LibrarySpec& spec) {
 bool reduces_in_network(const Table& table, const Surroundings& around, const LibrarySpec& spec) {
   if (!table.get_or<bool>("sharp", false)) return false;
   if (around.network != NetworkKind::rdma)
-    fail_input(table.where("sharp"),
-               "only InfiniBand's switches reduce (SHARP): needs network = \"rdma\"");
+    fail_input(table.where("sharp"), "SHARP needs InfiniBand; try: network = \"rdma\"");
   if (around.no_infiniband)
+    fail_input(table.where("sharp"),
+               "SHARP needs InfiniBand, but nic.link_layer states another network");
+  if (spec.reported_latency.value > Duration())
     fail_input(
         table.where("sharp"),
-        "only InfiniBand's switches reduce (SHARP), and nic.link_layer states another network");
-  if (spec.reported_latency.value > Duration())
-    fail_input(table.where("sharp"),
-               "the plugin that reports reported_latency has no reduction in the network: SHARP is "
-               "InfiniBand's");
+        "SHARP needs InfiniBand, but reported_latency comes from a plugin for another network");
   return true;
 }
 
@@ -162,7 +160,8 @@ int nccl_minor_version(const Table& table) {
     fail_input(table.where("version"),
                "NCCL 2.4 chose between ring and tree by size alone: needs tree_threshold");
   if (!read || (minor < NcclTuning::oldest && !by_threshold))
-    fail_input(table.where("version"), fmt::format("'{}' is no version of NCCL known here", text),
+    fail_input(table.where("version"),
+               fmt::format("'{}' is not a version of NCCL known here", text),
                fmt::format("2.{} and later", NcclTuning::oldest));
   return minor;
 }
@@ -173,7 +172,7 @@ int threads_of(const Table& table, const char* key, int least, int most) {
   if (!table.has(key)) return 0;
   const auto threads = static_cast<int>(table.integer(key, least, most));
   if (threads % 32 != 0)
-    fail_input(table.where(key), fmt::format("{} threads are no whole warps", threads),
+    fail_input(table.where(key), fmt::format("{} threads are not a whole number of warps", threads),
                "a multiple of 32");
   return threads;
 }

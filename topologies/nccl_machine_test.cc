@@ -127,9 +127,11 @@ TEST_CASE("NCCL's algorithms and protocols are named in any case, or left out af
   CHECK(protocols("[\"^ll\", \"ll128\"]") == Names{"Simple"});
   using Catch::Matchers::Contains;
   CHECK_THROWS_WITH(of("nccl.algorithms", "PAT"), Contains("unknown algorithm of NCCL 'PAT'"));
-  CHECK_THROWS_WITH(protocols("[\"^LL\", \"LL128\", \"Simple\"]"), Contains("names none"));
+  CHECK_THROWS_WITH(protocols("[\"^LL\", \"LL128\", \"Simple\"]"),
+                    Contains("selects none of the values"));
   CHECK_THROWS_WITH(of("nccl.algorithms", "ring;tree"), Contains("'tree' names no function"));
-  CHECK_THROWS_WITH(of("nccl.algorithms", "ring;allreduce:"), Contains("names none"));
+  CHECK_THROWS_WITH(of("nccl.algorithms", "ring;allreduce:"),
+                    Contains("selects none of the values"));
   CHECK_THROWS_WITH(of("nccl.algorithms", "all:ring"), Contains("unknown function of NCCL 'all'"));
   CHECK_THROWS_WITH(protocols("^LL128;allreduce:LL128"), Contains("of all functions"));
   CHECK_THROWS_WITH(protocols("^Simpel"), Contains("did you mean 'Simple'?"));
@@ -174,7 +176,7 @@ TEST_CASE("NCCL's threads decide how many channels small data uses, and the rate
   // The number of channels is limited, so that still fewer threads are slower.
   CHECK(us("64") == Approx(16 + 15 * block / (16 * 1e3 / 8)).epsilon(0.02));
   using Catch::Matchers::Contains;
-  CHECK_THROWS_WITH(us("100"), Contains("100 threads are no whole warps"));
+  CHECK_THROWS_WITH(us("100"), Contains("100 threads are not a whole number of warps"));
   CHECK_THROWS_WITH(us("1024"), Contains("64") && Contains("512"));
 }
 

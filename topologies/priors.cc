@@ -37,8 +37,10 @@ NetworkKind decode_network(const Table& nic) {
   const auto word = nic.get<std::string>("network");
   for (const auto& [name, kind] : named)
     if (word == name)
-      fail_input(nic.where("network"), fmt::format("'{}' is a network of the kind {}", word, kind),
-                 "rdma, socket");
+      fail_input(
+          nic.where("network"),
+          fmt::format("'{}' is not an allowed value; networks of this type are \"{}\"", word, kind),
+          "rdma, socket");
   return static_cast<NetworkKind>(nic.choice("network", {"rdma", "socket"}));
 }
 

@@ -242,19 +242,20 @@ void check_curriculum(Findings& out) {
                         "multiple of difficulty_step {}",
                         c.min_difficulty, c.difficulty_step));
   } else if (c.min_difficulty % c.difficulty_step != 0) {
-    out.add(Severity::note, "curriculum-below-min", key, 0,
-            fmt::format("min_difficulty {} is no multiple of difficulty_step {}: sequences start "
-                        "shorter than it",
-                        c.min_difficulty, c.difficulty_step));
+    out.add(
+        Severity::note, "curriculum-below-min", key, 0,
+        fmt::format("min_difficulty {} is not a multiple of difficulty_step {}: sequences start "
+                    "shorter than it",
+                    c.min_difficulty, c.difficulty_step));
   }
   if (c.difficulty_step % 8 != 0) {
     out.add(Severity::note, "curriculum-not-multiple-of-8", key, 0,
-            fmt::format("difficulty_step {} is no multiple of 8, as Tensor Cores need",
+            fmt::format("difficulty_step {} is not a multiple of 8, as Tensor Cores need",
                         c.difficulty_step));
   }
   if (c.max_difficulty % c.difficulty_step != 0) {
     out.add(Severity::note, "curriculum-late-max", key, 0,
-            fmt::format("max_difficulty {} is no multiple of difficulty_step {}: it is reached "
+            fmt::format("max_difficulty {} is not a multiple of difficulty_step {}: it is reached "
                         "only after total_curriculum_step",
                         c.max_difficulty, c.difficulty_step));
   }

@@ -106,13 +106,13 @@ TEST_CASE(
 TEST_CASE("versions: an invalid version is an error") {
   for (const auto& [text, words] : {std::pair{"torch", "'torch' is not NAME=VERSION"},
                                     {"", "'' is not NAME=VERSION"},
-                                    {"torch=", "'' is no version"},
-                                    {"torch=two", "'two' is no version"},
-                                    {"torch=1.8x", "'1.8x' is no version"},
-                                    {"torch=-1", "is no version"},
+                                    {"torch=", "'' is not a version"},
+                                    {"torch=two", "'two' is not a version"},
+                                    {"torch=1.8x", "'1.8x' is not a version"},
+                                    {"torch=-1", "is not a version"},
                                     {"torch=1.8,torch=2", "torch is given twice"},
                                     {"troch=2", "did you mean 'torch'"},
-                                    {"torch=99999999999", "is no version"}})
+                                    {"torch=99999999999", "is not a version"}})
     CHECK_THROWS_WITH(parse_versions(text, {"", 0, "--versions"}), Contains(words));
 }
 

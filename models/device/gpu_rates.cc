@@ -40,7 +40,8 @@ GpuRates decode_rates(const Table& rates, const DeviceNumbers& device) {
                                                            : generation::ampere);
   if (!(result.compute_capability >= 1 && result.compute_capability < 100))
     fail_input(rates.where("compute_capability"),
-               fmt::format("{} is none", result.compute_capability), "as 8.0, 9.0 or 10.3");
+               fmt::format("{} is not a compute capability", result.compute_capability),
+               "as 8.0, 9.0 or 10.3");
   result.multiprocessors = static_cast<int>(rates.integer("multiprocessors", 1, 1 << 16));
   result.peak_vector = rates.get<Sourced<FlopRate>>("peak_vector");
   result.exponentials = rates.get<Sourced<FlopRate>>("exponentials");

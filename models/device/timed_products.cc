@@ -38,7 +38,8 @@ TimedChip decode_chip(const Table& device) {
   chip.compute_capability = device.get<double>("compute_capability");
   if (!(chip.compute_capability >= 1 && chip.compute_capability < 100))
     fail_input(device.where("compute_capability"),
-               fmt::format("{} is none", chip.compute_capability), "as 8.0, 9.0 or 10.3");
+               fmt::format("{} is not a compute capability", chip.compute_capability),
+               "as 8.0, 9.0 or 10.3");
   chip.multiprocessors = static_cast<int>(device.integer("multiprocessors", 1, 1 << 16));
   chip.clock_mhz = static_cast<double>(device.integer("clock_mhz", 0, 1 << 16));
   return chip;
@@ -58,7 +59,7 @@ std::vector<TimedProducts> decode_products(const Table& root, const Provenance& 
                    fmt::format("has {} values for {} times", values.size(), times.size()));
       for (const double value : values)
         if (!(value >= 1 && value <= most_rows && value == std::floor(value)))
-          fail_input(table.where(key), fmt::format("{:g} is no length", value),
+          fail_input(table.where(key), fmt::format("{:g} is not a length", value),
                      fmt::format("whole numbers from 1 to {}", most_rows));
       return values;
     };

@@ -71,7 +71,7 @@ std::string ConfigReader::word(std::string_view key) {
   const Value* value = find(key);
   if (value == nullptr) fail_missing(key);
   if (value->kind != Kind::string)
-    fail_input(where(key), fmt::format("{} is no text", written(*value)));
+    fail_input(where(key), fmt::format("{} is not text", written(*value)));
   return value->text;
 }
 

@@ -209,7 +209,7 @@ TEST_CASE("config.json: a missing, ill-typed or unmodelled part is one line with
       {changed(llama, "\"max_position_embeddings\": 8192", "\"max_position_embeddings\": 16777217"),
        "(allowed: 1 to 16777216)"},
       {"[]", "config.json"},
-      {"{ \"model_type\": 3 }", "model_type: 3 is no text"},
+      {"{ \"model_type\": 3 }", "model_type: 3 is not text"},
       {"{ \"model_type\": ", "config.json"}};
   for (const auto& [json, words] : cases) {
     const std::string sentence = refusal(json);

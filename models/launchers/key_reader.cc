@@ -52,7 +52,7 @@ std::optional<KeyReader> KeyReader::section(std::string_view key) {
   const Value* value = map_.find(key);
   if (value == nullptr || value->kind == Kind::null) return std::nullopt;
   if (value->kind != Kind::object)
-    fail_input(where(key), fmt::format("{} is no map of keys", name_of(value->kind)));
+    fail_input(where(key), fmt::format("{} is not a map of keys", name_of(value->kind)));
   return KeyReader(*value, full(key) + ".", file_, result_);
 }
 
@@ -60,7 +60,7 @@ std::optional<std::int64_t> KeyReader::whole(std::string_view key, std::int64_t 
   const Value* value = find(key);
   if (value == nullptr || value->text == "auto") return std::nullopt;
   if (value->kind != Kind::number || !value->whole || *value->whole < low)
-    fail_input(where(key), fmt::format("'{}' is no whole number from {}", value->text, low));
+    fail_input(where(key), fmt::format("'{}' is not a whole number from {}", value->text, low));
   return value->whole;
 }
 
@@ -68,7 +68,7 @@ std::optional<double> KeyReader::number(std::string_view key) {
   const Value* value = find(key);
   if (value == nullptr || value->text == "auto") return std::nullopt;
   if (value->kind != Kind::number || value->number < 0)
-    fail_input(where(key), fmt::format("'{}' is no number from 0", value->text));
+    fail_input(where(key), fmt::format("'{}' is not a number from 0", value->text));
   return value->number;
 }
 
@@ -84,7 +84,7 @@ std::string KeyReader::text(std::string_view key) {
   const Value* value = find(key);
   if (value == nullptr) return {};
   if (value->kind == Kind::array || value->kind == Kind::object)
-    fail_input(where(key), fmt::format("{} is no word", name_of(value->kind)));
+    fail_input(where(key), fmt::format("{} is not a word", name_of(value->kind)));
   return value->text;
 }
 
@@ -133,14 +133,15 @@ void KeyReader::finish(const std::vector<CostlessKeys>& costless) {
       entry(member.key, Treatment::costless, reason.empty() ? empty_value : reason);
       continue;
     }
-    entry(member.key, Treatment::named, "may change the cost; not applied");
+    entry(member.key, Treatment::named, "not modelled: the forecast is of a run without it");
     unknown.push_back(key);
     if (line == 0) line = member.line;
   }
   if (unknown.empty()) return;
   const std::string names = fmt::format("{}", fmt::join(unknown, ", "));
-  result_.findings.push_back({Severity::note, "not-modelled",
-                              describe({file_, line, names}, "may change the cost; not applied")});
+  result_.findings.push_back(
+      {Severity::note, "not-modelled",
+       describe({file_, line, names}, "not modelled: the forecast is of a run without it")});
 }
 
 }  // namespace lambcast::launchers

@@ -133,7 +133,7 @@ LauncherFile decode(std::string_view text, const std::string& file) {
     keys.refuse(other->key, fmt::format("is of {}, whose files are not read", other->name),
                 "the run in flags, or the DeepSpeed JSON that the file names");
   if (program == nullptr)
-    fail_input({file, 0, {}}, "is no file of Accelerate, LLaMA-Factory, axolotl or GPT-NeoX");
+    fail_input({file, 0, {}}, "is not a file of Accelerate, LLaMA-Factory, axolotl or GPT-NeoX");
   if (program == &neox)
     for (hjson::Member& member : root.members) std::ranges::replace(member.key, '-', '_');
   result.program = program->name;

@@ -204,7 +204,8 @@ TEST_CASE("launchers: LLaMA-Factory's file gives LoRA on quantized weights") {
   CHECK_THAT(file.findings[0].message, Contains("f.yaml:2: stage: a reference or reward model"));
   CHECK_THAT(file.findings[1].message, Contains("f.yaml:7: cutoff_len: samples are assumed to be"));
   CHECK_THAT(file.findings[2].message, Contains("f.yaml:12: optim: states of 8 bits"));
-  CHECK_THAT(file.findings[3].message, Contains("f.yaml:15: use_unsloth: may change the cost"));
+  CHECK_THAT(file.findings[3].message,
+             Contains("f.yaml:15: use_unsloth: not modelled: the forecast is of a run without it"));
   CHECK_THAT(refusal("finetuning_type: oft\n"),
              Contains("oft is not modelled (allowed: lora, full"));
   for (const char* untrained : {"infer_backend: vllm\n", "export_dir: x\n"})
@@ -372,8 +373,8 @@ TEST_CASE("YAML: maps, lists, scalars and refused text") {
         {"a: *x\n", "y.yaml:1: YAML: "},
         {"a: &x [*x]\n", "y.yaml:1: YAML: an alias within its own anchor"},
         {"<<: {a: 1}\n<<: {b: 2}\n", "y.yaml:2: YAML: the key << twice"},
-        {"a: 1\n<<: 2\n", "y.yaml:2: YAML: << merges what is no map"},
-        {"just words\n", "y.yaml:1: YAML: is no map of keys"}}) {
+        {"a: 1\n<<: 2\n", "y.yaml:2: YAML: << merges what is not a map"},
+        {"just words\n", "y.yaml:1: YAML: is not a map of keys"}}) {
     CAPTURE(text);
     CHECK_THROWS_WITH(parse_yaml(text, "y.yaml"), Contains(words));
   }

@@ -93,7 +93,7 @@ std::vector<Value> maps_of(Value value, int line, const std::string& file) {
   std::vector<Value> maps = several ? std::move(value.items) : std::vector<Value>();
   if (!several) maps.push_back(std::move(value));
   for (const Value& map : maps)
-    if (map.kind != Kind::object) fail_yaml(file, line, "<< merges what is no map");
+    if (map.kind != Kind::object) fail_yaml(file, line, "<< merges what is not a map");
   return maps;
 }
 
@@ -279,7 +279,7 @@ Value parse_yaml(std::string_view text, const std::string& file) {
   }
   Value root = std::move(builder.root);
   if (root.kind == Kind::null) root.kind = Kind::object;  // an empty document
-  if (root.kind != Kind::object) fail_yaml(file, std::max(root.line, 1), "is no map of keys");
+  if (root.kind != Kind::object) fail_yaml(file, std::max(root.line, 1), "is not a map of keys");
   return root;
 }
 

@@ -199,7 +199,8 @@ void ArgumentReader::add_value(const std::string& key, ShellWord word) {
   const bool follows = key.empty() || extra || bears_on_cost(key);
   if (!word.unset.empty() && follows) refuse_unset(extra ? "" : key, word);
   if (key.empty())
-    fail_input({file_, word.line, {}}, fmt::format("'{}' is no argument of Megatron-LM", word.text),
+    fail_input({file_, word.line, {}},
+               fmt::format("'{}' is not an argument of Megatron-LM", word.text),
                "--name value, NAME=( ... ), NAME=value");
   given_[key].values.push_back(std::move(word.text));
 }
@@ -221,8 +222,8 @@ void ArgumentReader::check_known(const std::string& key, int line) const {
   const Where where{file_, line, "--" + key};
   named_.insert(key);
   if (is_unmodelled(key)) {
-    findings_.push_back(
-        {Severity::note, "not-modelled", describe(where, "may change the cost; not applied")});
+    findings_.push_back({Severity::note, "not-modelled",
+                         describe(where, "not modelled: the forecast is of a run without it")});
     return;
   }
   if (const std::string meant = closest(key, known); !meant.empty())

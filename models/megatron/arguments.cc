@@ -218,10 +218,10 @@ class Decoder {
     const auto layers = read_.whole("recompute-num-layers");
     if (method == 1)
       read_.note("recompute-method", "not-modelled",
-                 "every layer is assumed to be recomputed, not a part of them");
+                 "assumed: all layers are recomputed, not only some of them");
     else if (layers.value_or(1) > 1)
       read_.note("recompute-num-layers", "not-modelled",
-                 "the input of every layer is assumed to be kept, not of every few");
+                 "assumed: the inputs of all layers are kept, not only those of every few layers");
   }
 
   // Reads the modules of "selective"; the default is the attention core.

@@ -159,12 +159,12 @@ TEST_CASE("Megatron arguments: equal steps of the batch are a ramp, others are r
   CHECK_FALSE(keys.contains("rampup_batch_size"));
   const std::pair<const char*, const char*> refused[] = {
       {"\"0:768 250B:1536 500B:3072\"", "grows by unequal steps"},
-      {"\"0:768 250B:1536 600B:2304\"", "forecast each batch as a phase (--then"},
+      {"\"0:768 250B:1536 600B:2304\"", "try: each batch as a phase (--then"},
       {"\"0:768 250B:384\"", "grows by unequal steps"},
       {"\"1B:768 250B:1536\"", "'1B:768' is not expected here"},
       {"\"0:64 100:256\"", "entry '100:256' starts less than one sequence (2048 tokens)"},
-      {"\"0:768 250B\"", "'250B' is no step of it"},
-      {"\"0:768 25X:1536\"", "'25X' is no number of tokens or samples"},
+      {"\"0:768 250B\"", "'250B' is not a step of it"},
+      {"\"0:768 25X:1536\"", "'25X' is not a number of tokens or samples"},
       {"\"\"", "has no steps"},
       {"\"0:16 2B:32\" --global-batch-size 64", "--global-batch-size: is not the last batch"},
       {"\"0:16 2B:32\" --rampup-batch-size 16 16 100", "--rampup-batch-size: contradicts"}};

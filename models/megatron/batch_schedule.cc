@@ -26,7 +26,7 @@ std::int64_t number(std::string_view text, const Where& where) {
   const auto [last, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || last != text.data() + text.size() ||
       !(value >= 0 && value * unit <= most_samples))
-    fail_input(where, fmt::format("'{}' is no number of tokens or samples", text), form);
+    fail_input(where, fmt::format("'{}' is not a number of tokens or samples", text), form);
   return static_cast<std::int64_t>(value * unit);
 }
 
@@ -39,7 +39,7 @@ std::vector<Step> steps_of(std::string_view text, std::int64_t tokens, const Whe
     const std::string_view step = text.substr(0, text.find_first_of(" ,"));
     text.remove_prefix(step.size());
     const auto colon = step.find(':');
-    if (colon == step.npos) fail_input(where, fmt::format("'{}' is no step of it", step), form);
+    if (colon == step.npos) fail_input(where, fmt::format("'{}' is not a step of it", step), form);
     steps.push_back(
         {number(step.substr(0, colon), where) / tokens, number(step.substr(colon + 1), where)});
     const bool rises = steps.size() == 1 ? steps.back().samples == 0
@@ -82,8 +82,8 @@ ScheduledBatch scheduled_batch(std::string_view text, std::optional<std::int64_t
   if (steps.size() == 1) return {first.batch, {}};
   if (!is_even(steps))
     fail_input(where,
-               "grows by unequal steps, which no ramp does: forecast each batch as a phase (--then "
-               "\"global_batch=BATCH samples=SAMPLES\")");
+               "grows by unequal steps, but a ramp has equal steps; try: each batch as a phase "
+               "(--then \"global_batch=BATCH samples=SAMPLES\")");
   return {last.batch,
           fmt::format("{}:{}:{}", first.batch, steps[1].batch - first.batch, last.samples)};
 }

@@ -248,7 +248,7 @@ void refuse_other_program(std::string_view text, const std::string& file,
     if (const std::string name = program_name(launch); !name.empty() && !is_pretraining(launch))
       fail_input(
           {file, launch.line, {}},
-          fmt::format("starts {}, which is no program of Megatron-LM{}", name,
+          fmt::format("starts {}, which is not a program of Megatron-LM{}", name,
                       name == "deepy.py" ? ": GPT-NeoX reads YAML files, which are not read" : ""),
           "scripts of pretrain_gpt.py and pretrain_bert.py, or the run in flags");
 }
@@ -260,22 +260,22 @@ bool same_words(const Launch& a, const Launch& b) {
 void check_given(std::string_view text, const std::string& file, const Variables& given) {
   for (const auto& [name, value] : given)
     if (text.find(name) == text.npos)
-      fail_input({"", 0, "--set-var"}, fmt::format("'{}' is no variable of {}", name, file));
+      fail_input({"", 0, "--set-var"}, fmt::format("'{}' is not a variable of {}", name, file));
 }
 
 // Without a launch the lists of a script are read directly, and given variables have no effect.
 void check_unlaunched(const std::string& file, const Variables& given,
                       std::vector<Finding>& findings) {
   if (!given.empty())
-    fail_input({"", 0, "--set-var"},
-               fmt::format("{} launches no training program, so its lists of arguments are read "
-                           "without its variables",
-                           file),
-               "the script that launches pretrain_*.py, or the arguments written out");
-  findings.push_back({Severity::note, "no-launch",
-                      describe({file, 0, {}},
-                               "launches no training program: its lists of arguments are read as "
-                               "they stand")});
+    fail_input(
+        {"", 0, "--set-var"},
+        fmt::format("{} does not launch a training program, so --set-var has no effect", file),
+        "the script that launches pretrain_*.py, or the arguments written out");
+  findings.push_back(
+      {Severity::note, "no-launch",
+       describe({file, 0, {}},
+                "does not launch a training program; its lists of arguments are read "
+                "without replacing variables")});
 }
 
 // Returns the launch to read, if there is one.

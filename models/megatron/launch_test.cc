@@ -101,7 +101,8 @@ TEST_CASE("launches: a variable without a value is refused by its name, and can 
   CHECK_THROWS_WITH(keys(text), Contains("train.sh:17: --pipeline-model-parallel-size: $1 has") &&
                                     Contains("--set-var 1=VALUE"));
   CHECK(keys(text, {{"1", "2"}}).at("pp") == "2");
-  CHECK_THROWS_WITH(keys(text, {{"STAGES", "2"}}), Contains("'STAGES' is no variable of train.sh"));
+  CHECK_THROWS_WITH(keys(text, {{"STAGES", "2"}}),
+                    Contains("'STAGES' is not a variable of train.sh"));
 }
 
 TEST_CASE(
@@ -159,7 +160,7 @@ TEST_CASE("launches: programs with other models than Megatron-LM's are refused b
 
 TEST_CASE("launches: a value for a script without a launch is refused, not ignored") {
   const std::string lists = "#!/bin/bash\nTP=2\nARGS=(\n--num-layers 2\n)\n";
-  CHECK_THROWS_WITH(keys(lists, {{"TP", "4"}}), Contains("--set-var: train.sh launches no"));
+  CHECK_THROWS_WITH(keys(lists, {{"TP", "4"}}), Contains("--set-var: train.sh does not launch"));
   CHECK_THROWS_WITH(keys("--num-layers TP", {{"TP", "4"}}), Contains("has no variables"));
   std::vector<Finding> findings;
   launch_arguments(lists, "train.sh", {}, findings);

@@ -161,7 +161,7 @@ class ModelWriter {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), back);
     if (error != std::errc() || back < 1 || back > 1 << 24 ||
         (std::string_view(end, text.data() + text.size()) != ",0"))
-      fail_input(read_.where("window-size"), fmt::format("{} is no window", text),
+      fail_input(read_.where("window-size"), fmt::format("{} is not a window", text),
                  "\"TOKENS,0\": tokens back, none ahead");
     const auto whole_every = read_.whole("window-attn-skip-freq", 1 << 20);
     if (whole_every == 1) return;

@@ -86,7 +86,7 @@ std::string_view name_of(Axis axis) {
 
 AxisOrder parse_order(std::string_view text, const Where& where) {
   const auto refuse = [&] {
-    fail_input(where, fmt::format("'{}' is no order of ranks", text),
+    fail_input(where, fmt::format("'{}' is not an order of ranks", text),
                "tp, cp, ep, dp and pp, each once, innermost first, as in tp-cp-ep-dp-pp");
   };
   AxisOrder order{};

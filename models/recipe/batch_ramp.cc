@@ -55,7 +55,7 @@ BatchRamp parse_ramp(std::string_view text, const Where& where) {
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::size_t colon = i + 1 < parts.size() ? rest.find(':') : rest.size();
     if (colon == std::string_view::npos)
-      fail_input(where, fmt::format("'{}' is no ramp of the batch", text), form);
+      fail_input(where, fmt::format("'{}' is not a ramp of the batch", text), form);
     parts[i] = rest.substr(0, colon);
     rest.remove_prefix(std::min(colon + 1, rest.size()));
   }

@@ -70,7 +70,7 @@ TEST_CASE("batch ramp: GPT-3's ramp has 95 increments over 5,859,375 samples") {
 
 TEST_CASE("batch ramp: an invalid ramp is refused") {
   CHECK_THROWS_WITH(parse_ramp("16:16", where),
-                    Contains("--rampup-batch-size: '16:16' is no ramp of the batch"));
+                    Contains("--rampup-batch-size: '16:16' is not a ramp of the batch"));
   CHECK_THROWS_WITH(parse_ramp("16:16:many", where),
                     Contains("'many' is not a whole number in range"));
   CHECK_THROWS_WITH(parse_ramp("16:0:10", where), Contains("'0' is not a whole number"));

@@ -61,7 +61,7 @@ TEST_CASE("curriculum: the tutorial's 8 to 1024 over 15000 steps") {
 TEST_CASE("curriculum: rounding can start below the minimum and end after the total") {
   CHECK(seq_len_at(linear(10, 1024, 1000, 8), 1) == 8);
   CHECK(seq_len_at(linear(8, 1024, 1000, 64), 1) == 0);
-  // 1000 is no multiple of 64. The length is 960 until (t / 100) * 936 + 64 >= 1024, that is t =
+  // 1000 is not a multiple of 64. The length is 960 until (t / 100) * 936 + 64 >= 1024, that is t =
   // ceil(102.6) = 103.
   const Curriculum late = linear(64, 1000, 100, 64);
   CHECK(seq_len_at(late, 100) == 960);

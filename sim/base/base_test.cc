@@ -75,7 +75,7 @@ TEST_CASE("units: GB is decimal, GiB is binary, a bit is an eighth of a byte") {
   CHECK(parse_flop_rate("125 TFLOP/s", {}).value() == 125e12);
 }
 
-TEST_CASE("units: a text that is no quantity is refused with the allowed units") {
+TEST_CASE("units: a text that is not a quantity is refused with the allowed units") {
   const Where where{"cluster.toml", 12, "nic.bandwidth"};
   CHECK_THROWS_WITH(
       parse_bandwidth("100", where),

@@ -34,7 +34,7 @@ std::string of_json(const nlohmann::json::exception& error) {
   const bool torn = dynamic_cast<const nlohmann::json::parse_error*>(&error) != nullptr;
   return fmt::format("{}{}; try the file as the program that made it wrote it",
                      file.empty() ? "" : file + ": ",
-                     torn ? "is no JSON" : "a key is missing or holds a value of another kind");
+                     torn ? "is not JSON" : "a key is missing or holds a value of another kind");
 }
 
 // Returns the kind of a standard exception whose message only names a place in the library.

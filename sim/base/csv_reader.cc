@@ -77,7 +77,7 @@ Reader Reader::of_file(const std::filesystem::path& path) {
   if (reader.file_ < 0 || fstat(reader.file_, &status) != 0)
     fail_input({reader.name_, 0, {}}, "cannot be read");
   if (!S_ISREG(status.st_mode))
-    fail_input({reader.name_, 0, {}}, "cannot be read: it is no regular file");
+    fail_input({reader.name_, 0, {}}, "cannot be read: it is not a regular file");
   reader.bytes_ = static_cast<std::size_t>(status.st_size);
   reader.read_header();
   return reader;

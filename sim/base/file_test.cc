@@ -53,7 +53,7 @@ TEST_CASE("file: an error names UTF-16, with and without its mark") {
                       Contains("log.json: is UTF-16 text: make it UTF-8"));
 }
 
-TEST_CASE("file: a path that is no text file is refused with the reason") {
+TEST_CASE("file: a path that is not text file is refused with the reason") {
   const Folder folder;
   CHECK_THROWS_WITH(read_file(folder.name("absent")),
                     Contains("absent: cannot be read: No such file or directory"));

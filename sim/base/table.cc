@@ -400,7 +400,7 @@ std::vector<std::string> Table::words(std::string_view key) const {
     if (const auto whole = node.value_exact<std::int64_t>()) return fmt::format("{}", *whole);
     if (const auto real = node.value_exact<double>()) return fmt::format("{}", *real);
     if (const auto flag = node.value_exact<bool>()) return std::string(*flag ? "true" : "false");
-    fail_input(where(key), "is no value", "a string, a number, true, false, or a list of them");
+    fail_input(where(key), "is not a value", "a string, a number, true, false, or a list of them");
   };
   const toml::node& node = *node_->table->get(key);
   std::vector<std::string> words;

@@ -57,7 +57,7 @@ std::string fault_of_toml(std::string_view description) {
   std::string said(description);
   if (const std::size_t at = said.find(newline); at != std::string::npos)
     said.replace(at, newline.size(), "the end of the line");
-  return fmt::format("is no valid TOML: {}", said);
+  return fmt::format("is not a valid TOML: {}", said);
 }
 
 }  // namespace lambcast

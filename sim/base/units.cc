@@ -73,7 +73,7 @@ double parse_quantity(std::string_view text, std::span<const Unit> units, std::s
     if (!std::isfinite(value)) fail_input(where, fmt::format("'{}' is out of range", text));
     return value;
   }
-  fail_input(where, fmt::format("'{}' is no unit of {}", unit_text, what), allowed);
+  fail_input(where, fmt::format("'{}' is not a unit of {}", unit_text, what), allowed);
 }
 
 double positive(double value, std::string_view text, std::string_view what, const Where& where) {

@@ -13,13 +13,13 @@ Version parse_version(std::string_view text, const Where& where) {
   for (std::size_t i = 0; i < version.size(); ++i) {
     const auto [next, error] = std::from_chars(at, end, version[i]);
     if (error != std::errc() || version[i] < 0 || version[i] > 99999)
-      fail_input(where, fmt::format("'{}' is no version", text), "such as 2.18.3");
+      fail_input(where, fmt::format("'{}' is not a version", text), "such as 2.18.3");
     at = next;
     if (at == end || *at != '.') break;
     ++at;
   }
   if (at != end && *at != '+' && *at != '-' && *at != '.')
-    fail_input(where, fmt::format("'{}' is no version", text), "such as 2.18.3");
+    fail_input(where, fmt::format("'{}' is not a version", text), "such as 2.18.3");
   return version;
 }
 

@@ -396,9 +396,9 @@ TEST_CASE("calibrate: an invalid section is refused at its line") {
   CHECK_THAT(refused(head + band + band), Contains("bands must be in order"));
   std::string other = head;
   other.replace(other.find("[1, 2]"), 6, "[2, 1]");
-  CHECK_THAT(refused(other + band), Contains("layouts[0].nodes") && Contains("is no range"));
+  CHECK_THAT(refused(other + band), Contains("layouts[0].nodes") && Contains("is not a range"));
   other = head.substr(0, head.find("[[")) + band;
-  CHECK_THAT(refused(other), Contains("calibration.layouts: names none"));
+  CHECK_THAT(refused(other), Contains("calibration.layouts: is empty"));
   other = head;
   other.replace(other.find("all_reduce"), 10, "all_reduse");
   CHECK_THAT(refused(other + band), Contains("did you mean 'all_reduce'"));

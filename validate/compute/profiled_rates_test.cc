@@ -157,7 +157,7 @@ TEST_CASE("profiled rates: impossible products are refused by their key") {
     return std::string("accepted");
   };
   using Catch::Matchers::Contains;
-  CHECK_THAT(refused("m = [512", "m = [0"), Contains("m: 0 is no length"));
+  CHECK_THAT(refused("m = [512", "m = [0"), Contains("m: 0 is not a length"));
   CHECK_THAT(refused("m = [512, ", "m = ["), Contains("m: has 8 values for 9 times"));
   CHECK_THAT(refused("\"fp16\"", "\"fp32x\""), Contains("format"));
   CHECK_THAT(refused("clock_mhz = 1980\n", ""), Contains("clock_mhz"));

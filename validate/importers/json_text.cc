@@ -17,9 +17,9 @@ nlohmann::json parse_json(std::string_view text, const std::string& file) {
     const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(error.byte, text.size()));
     const int line = 1 + static_cast<int>(std::count(text.begin(), end, '\n'));
     const std::string what = error.what();
-    fail_input({file, line, {}}, fmt::format("is no JSON: {}", what.substr(what.rfind("] ") + 2)));
+    fail_input({file, line, {}}, fmt::format("is not JSON: {}", what.substr(what.rfind("] ") + 2)));
   } catch (const nlohmann::json::exception& error) {
-    fail_input({file, 0, {}}, fmt::format("is no usable JSON: {}", error.what()));
+    fail_input({file, 0, {}}, fmt::format("is not usable JSON: {}", error.what()));
   }
 }
 
@@ -34,7 +34,7 @@ const nlohmann::json& member(const nlohmann::json& object, const char* key, cons
 double number_in(const nlohmann::json& object, const char* key, const std::string& file,
                  const std::string& path) {
   const nlohmann::json& value = member(object, key, file, path);
-  if (!value.is_number()) fail_input({file, 0, path + key}, "is no number");
+  if (!value.is_number()) fail_input({file, 0, path + key}, "is not a number");
   const double number = value.get<double>();
   if (!std::isfinite(number) || number < 0) {
     fail_input({file, 0, path + key}, fmt::format("is {}", number), "a finite number from 0");

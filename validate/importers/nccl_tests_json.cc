@@ -104,13 +104,14 @@ void read_result(const Json& result, const std::string& file, const std::string&
   const double size = number_in(result, "size", file, path);
   if (size == 0) return;
   const Json& part = member(result, half.c_str(), file, path);
-  if (part.is_null()) fail_input({file, 0, path + half}, "is null: there are no such columns");
+  if (part.is_null())
+    fail_input({file, 0, path + half}, "is null, so the table has no such columns");
   const std::string inside = path + half + ".";
   if (part.is_object() && part.contains("cpu_time")) {
     fail_input({file, 0, inside + "cpu_time"}, "is CPU time (-C 1), not that of the collective");
   }
   const double time = number_in(part, "time", file, inside);
-  if (time < 1e-6) fail_input({file, 0, inside + "time"}, fmt::format("{} us is no time", time));
+  if (time < 1e-6) fail_input({file, 0, inside + "time"}, fmt::format("{} us is not a time", time));
   const PrintedBandwidth bandwidth{number_in(part, "alg_bw", file, inside),
                                    number_in(part, "bus_bw", file, inside), 1e-6, 0};
   if (std::abs(size / time / 1e3 - bandwidth.algbw) > 0.01 * bandwidth.algbw + 1e-5) {

@@ -81,7 +81,7 @@ class MpiCollective final : public TimedCollective {
         return ping_pong();
       case Operation::compressed_allreduce:
       case Operation::stream:
-        LAMBCAST_CHECK(false, "{} is no collective of MPI", name_of(operation_));
+        LAMBCAST_CHECK(false, "{} is not a collective of MPI", name_of(operation_));
     }
   }
 

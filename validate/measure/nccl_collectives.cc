@@ -108,7 +108,7 @@ class NcclCollective final : public TimedCollective {
       case Operation::compressed_allreduce:
       case Operation::ping_pong:
       case Operation::stream:
-        LAMBCAST_CHECK(false, "{} is no collective of NCCL", name_of(operation_));
+        LAMBCAST_CHECK(false, "{} is not a collective of NCCL", name_of(operation_));
     }
   }
 

@@ -21,7 +21,8 @@ void check_flags(const MeasureOptions& options, const Launch& launch) {
                fmt::format("{} is not measured with NCCL", name_of(options.operation)));
   }
   if (options.staging != Staging::none) {
-    fail_input({{}, 0, "--staging"}, "NCCL reads and writes device memory: only none fits");
+    fail_input({{}, 0, "--staging"},
+               "NCCL reads and writes device memory, so nothing is staged (allowed: none)");
   }
   if (options.statistic == Statistic::median) {
     fail_input({{}, 0, "--statistic"}, "NCCL is timed over all iterations at once", "mean");

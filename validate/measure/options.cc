@@ -21,7 +21,7 @@ double parse_number(const std::string& text, const std::string& name, double low
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (status != std::errc{} || end != text.data() + text.size() || !std::isfinite(value) ||
       value < low) {
-    fail_input(flag(name), fmt::format("'{}' is no value for it", text),
+    fail_input(flag(name), fmt::format("'{}' is not a value for it", text),
                fmt::format("a number from {}", low));
   }
   return value;
@@ -30,7 +30,7 @@ double parse_number(const std::string& text, const std::string& name, double low
 int parse_whole(const std::string& text, const std::string& name, int low) {
   const double value = parse_number(text, name, low);
   if (value != std::floor(value) || value > 1e9) {
-    fail_input(flag(name), fmt::format("'{}' is no whole number", text));
+    fail_input(flag(name), fmt::format("'{}' is not a whole number", text));
   }
   return static_cast<int>(value);
 }
@@ -49,7 +49,7 @@ std::uint64_t parse_size(const std::string& text, const std::string& name) {
   }
   constexpr std::uint64_t kLargest = std::uint64_t{1} << 40;
   if (status != std::errc{} || shift < 0 || value < 1 || value > kLargest >> shift) {
-    fail_input(flag(name), fmt::format("'{}' is no size", text),
+    fail_input(flag(name), fmt::format("'{}' is not a size", text),
                "1 to 1024G, bytes or with K, M, G (binary)");
   }
   return value << shift;

@@ -41,10 +41,11 @@ std::vector<RankPlace> places_in(std::string_view lines) {
 }
 
 void fail_gibberish(std::string_view what) {
-  throw Error(Exit::failure,
-              fmt::format("a process of the measurement sent what is no {}: all must be the same "
-                          "version of lambcast",
-                          what));
+  throw Error(
+      Exit::failure,
+      fmt::format("a process of the measurement sent what is not a {}: all must be the same "
+                  "version of lambcast",
+                  what));
 }
 
 }  // namespace lambcast::validate

@@ -47,7 +47,7 @@ fs::path token_file_of_host(int port) {
   // Another user may have put a link or a folder there before.
   if (lstat(folder.c_str(), &found) != 0 || !S_ISDIR(found.st_mode) || found.st_uid != geteuid() ||
       (found.st_mode & kOfOthers) != 0)
-    fail_token(folder, "is no folder of this user alone");
+    fail_token(folder, "is not a folder of this user alone");
   return folder / fmt::format("port-{}.token", port);
 }
 
@@ -72,7 +72,7 @@ std::optional<std::string> read_token(const fs::path& path) {
                     found.st_uid == geteuid() && (found.st_mode & kOfOthers) == 0;
   if (ours) got = read(file, text.data(), text.size());
   close(file);
-  if (!ours) fail_token(path, "is no file of this user alone");
+  if (!ours) fail_token(path, "is not a file of this user alone");
   if (got <= 0) return std::nullopt;
   return std::string(text.data(), static_cast<std::size_t>(got));
 }

@@ -71,7 +71,7 @@ TEST_CASE("only its user can read a token file, and other files are refused") {
     std::filesystem::remove(link);
     std::filesystem::permissions(path, std::filesystem::perms::group_read,
                                  std::filesystem::perm_options::add);
-    CHECK_THROWS_WITH(read_token(path), Catch::Contains("is no file of this user alone"));
+    CHECK_THROWS_WITH(read_token(path), Catch::Contains("is not a file of this user alone"));
   }
   CHECK_FALSE(std::filesystem::exists(path));
   CHECK(TokenFile(path).token() != first);

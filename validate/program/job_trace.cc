@@ -104,7 +104,7 @@ JobTrace read_job_trace(const std::string& path) {
   auto& spans = recorded.steps_of_gpu.empty() ? recorded.steps : recorded.steps_of_gpu;
   if (recorded.kernels.empty())
     fail_input(
-        where, recorded.truncated ? "is no JSON with events of kernels" : "holds no kernel",
+        where, recorded.truncated ? "is not a JSON trace with kernel events" : "holds no kernel",
         "a trace of torch.profiler with activities=[CPU, CUDA], or an SQLite export of Nsight "
         "Systems");
   if (spans.empty())

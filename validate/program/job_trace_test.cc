@@ -104,11 +104,11 @@ TEST_CASE("job trace: other files are refused in one line") {
     return std::string("read");
   };
   CHECK_THAT(refusal("iteration 1/ 10"),
-             Contains("--job-trace: is no JSON with events of kernels"));
+             Contains("--job-trace: is not a JSON trace with kernel events"));
   CHECK_THAT(refusal("{\"traceEvents\":[]}"), Contains("holds no kernel"));
   CHECK_THAT(refusal("[" + event("kernel", "gemm", 0, 1) + "]"), Contains("marks no step"));
   CHECK_THAT(refusal("SQLite format 3"), Contains("is an SQLite file that is truncated"));
-  CHECK_THROWS_WITH(read_job_trace("nowhere.json"), Contains("is no file that can be read"));
+  CHECK_THROWS_WITH(read_job_trace("nowhere.json"), Contains("is not a file that can be read"));
 }
 
 const WhatIf bert_on_a100{{"model", "bert-large"}, {"cluster", "dgx-a100-80g"}, {"gpus", "8"},

@@ -9,7 +9,7 @@ namespace lambcast {
 
 RecordedTrace read_trace(const std::string& path) {
   if (!std::filesystem::is_regular_file(path))
-    fail_input({path, 0, "--job-trace"}, "is no file that can be read");
+    fail_input({path, 0, "--job-trace"}, "is not a file that can be read");
   constexpr std::string_view sqlite_begin = "SQLite format 3";
   std::string begin(sqlite_begin.size(), ' ');
   std::ifstream(path, std::ios::binary)

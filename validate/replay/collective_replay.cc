@@ -40,7 +40,9 @@ CollectiveResult replay_one(const CollectiveCase& replayed, const Cluster& clust
       replayed.backend.value_or(replayed.measured.backend.value_or(of_calibration));
   validate::MeasuredSeries series = validate::series_of(replayed.measured, cluster, backend);
   if (series.wire.value() > 0)
-    fail_input({replayed.name, 0, {}}, "no library moved these bytes: calibrate on it instead");
+    fail_input(
+        {replayed.name, 0, {}},
+        "lists bytes on a link, not a collective of a library; try: lambcast calibrate with it");
   const Op op = series.message ? series.message->request.op : series.parts.front().op;
   const ProcessGroup group{series.ranks, series.gpus_per_node};
   const bool has_own = !is_mpi(backend) && op != Op::all_to_all && op != Op::send_recv;

@@ -39,7 +39,8 @@ std::string register_forecasts(std::string_view questions, const std::string& fi
   cases_of(table);
   for (const char* column : forecast_columns)
     if (table.has(column))
-      fail_input({file, 0, column}, "is a column of registered forecasts", "what-if keys and case");
+      fail_input({file, 0, column}, "is a column that registering a forecast adds",
+                 "what-if keys and case");
   const std::vector<SourceResult> results =
       replay_figures(figures_of_runs(with_measured_step(table)));
   std::string text = fmt::format("# {}\n", stamp);

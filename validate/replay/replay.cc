@@ -59,11 +59,11 @@ std::vector<ReplayCase> parse_cases(std::string_view text, const std::string& na
     replayed.max_error = table.number(row, "max_error");
     const std::string& role = table.text(row, "role");
     if (role != "fitted" && role != "unseen")
-      fail_input({name, table.lines[row], "role"}, fmt::format("'{}' is no role", role),
+      fail_input({name, table.lines[row], "role"}, fmt::format("'{}' is not a role", role),
                  "fitted, unseen");
     if (replayed.quantity != "step_time_ms" && replayed.quantity != "samples_per_s")
       fail_input({name, table.lines[row], "quantity"},
-                 fmt::format("'{}' is no quantity", replayed.quantity),
+                 fmt::format("'{}' is not a quantity", replayed.quantity),
                  "step_time_ms, samples_per_s");
     if (!(replayed.measured > 0))
       fail_input({name, table.lines[row], "measured"}, "must be above zero");

@@ -133,9 +133,9 @@ TEST_CASE("cases: an invalid file is refused at its place") {
   };
   const Row rows[] = {
       {with("unseen", "guessed"),
-       "cases.csv:2: role: 'guessed' is no role (allowed: fitted, unseen)"},
+       "cases.csv:2: role: 'guessed' is not a role (allowed: fitted, unseen)"},
       {with("step_time_ms", "step_time_s"),
-       "cases.csv:2: quantity: 'step_time_s' is no quantity (allowed: step_time_ms, "
+       "cases.csv:2: quantity: 'step_time_s' is not a quantity (allowed: step_time_ms, "
        "samples_per_s)"},
       {with(",100,", ",0,"), "cases.csv:2: measured: must be above zero"},
       {with(",100,", ",-1,"), "cases.csv:2: measured: must be above zero"},

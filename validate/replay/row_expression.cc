@@ -47,7 +47,7 @@ class Parser {
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
-    fail_input(where_, fmt::format("'{}' is no expression: {}", text_, what));
+    fail_input(where_, fmt::format("'{}' is not an expression: {}", text_, what));
   }
 
   void next() {
@@ -136,7 +136,7 @@ class Parser {
     next();
     if (token.front() == '\'') return make("text", {}, token.substr(1, token.size() - 2));
     if (digit(token.front())) {
-      if (!as_number(std::string(token))) fail(fmt::format("'{}' is no number", token));
+      if (!as_number(std::string(token))) fail(fmt::format("'{}' is not a number", token));
       return make("text", {}, token);
     }
     if (!letter(token.front())) fail(fmt::format("'{}' is not expected", token));
@@ -160,7 +160,8 @@ class Parser {
       if (of.size() != count) fail(fmt::format("{} takes {} values", name, count));
       return make("call", std::move(of), function);
     }
-    fail(fmt::format("'{}' is no function (allowed: if, round, floor, ceil, min, max)", function));
+    fail(fmt::format("'{}' is not a function (allowed: if, round, floor, ceil, min, max)",
+                     function));
   }
 
   std::string_view text_, token_;

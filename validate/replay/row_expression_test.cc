@@ -59,13 +59,13 @@ TEST_CASE("expressions: one without a value gives the reason") {
 
 TEST_CASE("expressions: an invalid one is refused at its place") {
   CHECK_THROWS_WITH(value_of("tp +"),
-                    "map.toml:3: key: 'tp +' is no expression: it ends too early");
+                    "map.toml:3: key: 'tp +' is not an expression: it ends too early");
   CHECK_THROWS_WITH(value_of("tp pp"), Contains("'pp' is not expected"));
   CHECK_THROWS_WITH(value_of("(tp"), Contains("the expression has no ')' here"));
   CHECK_THROWS_WITH(value_of("'tp"), Contains("a quote is never closed"));
-  CHECK_THROWS_WITH(value_of("sqrt(tp)"), Contains("'sqrt' is no function"));
+  CHECK_THROWS_WITH(value_of("sqrt(tp)"), Contains("'sqrt' is not a function"));
   CHECK_THROWS_WITH(value_of("min(tp)"), Contains("min takes 2 values"));
-  CHECK_THROWS_WITH(value_of("1.2.3"), Contains("'1.2.3' is no number"));
+  CHECK_THROWS_WITH(value_of("1.2.3"), Contains("'1.2.3' is not a number"));
   CHECK_THROWS_WITH(value_of(""), Contains("it ends too early"));
 }
 

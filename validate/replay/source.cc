@@ -90,9 +90,9 @@ Source::Measured Source::read_measured(const Table& entry) {
   if ((measured.quantity == Quantity::mfu_pct) != measured.peak_tflops.has_value())
     fail_input(entry.where("peak_tflops"), "is used only with mfu_pct");
   if ((measured.quantity == Quantity::days) != measured.samples.has_value())
-    fail_input(entry.where("samples"), "is needed with days, and with nothing else");
+    fail_input(entry.where("samples"), "is required with days, and allowed only with it");
   if ((measured.quantity == Quantity::run_time_s) != measured.steps.has_value())
-    fail_input(entry.where("steps"), "is needed with run_time_s, and with nothing else");
+    fail_input(entry.where("steps"), "is required with run_time_s, and allowed only with it");
   if (measured.pauses && !measured.steps)
     fail_input(entry.where("pauses"), "stand between the steps of a run_time_s");
   if (entry.has("what_if")) read_templates(entry.table("what_if"), "", measured.what_if);
@@ -184,7 +184,7 @@ void Source::check_columns(const csv::Table& table) const {
                  fmt::format("has no column '{}', which rows of {} have", column, name_));
   for (const std::string& column : table.header)
     if (!columns.contains(column))
-      fail_input({table.name, 0, column}, fmt::format("is no column of {}", name_),
+      fail_input({table.name, 0, column}, fmt::format("is not a column of {}", name_),
                  fmt::format("{}", fmt::join(columns, ", ")));
 }
 

@@ -137,7 +137,7 @@ TEST_CASE("source: a table with other columns gives one clear error") {
   std::string longer = header;
   longer.insert(longer.size() - 1, ",ep");
   CHECK_THROWS_WITH(source.figures(parse_rows(longer + "m,a,H100,8,2,1,32,12,7,,4\n", "rows.csv")),
-                    Contains("rows.csv: ep: is no column of made_up (allowed: batch, "));
+                    Contains("rows.csv: ep: is not a column of made_up (allowed: batch, "));
   // An ignored column may be missing.
   CHECK(source
             .figures(parse_rows("model,gpu,gpus,tp,micro,batch,layers,iter_ms,mfu\n"
@@ -160,7 +160,7 @@ TEST_CASE("source: an invalid mapping is refused at its place") {
     std::string old_text, new_text, expected;
   };
   const Case cases[] = {
-      {"gpus / tp\"", "gpus /\"", "made_up.toml:12: let.dp: 'gpus /' is no expression"},
+      {"gpus / tp\"", "gpus /\"", "made_up.toml:12: let.dp: 'gpus /' is not an expression"},
       {"dp = \"gpus / tp\"", "dp = \"rounds\"", "uses 'rounds', which is not defined before"},
       {"[names.clusters]", "[names.machines]", "has no list 'clusters'"},
       {"\"step_time_s\"", "\"step_time\"", "did you mean 'step_time_s'"},

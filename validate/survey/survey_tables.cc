@@ -25,7 +25,7 @@ int whole(const csv::Reader& reader, std::size_t column) {
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (status != std::errc{} || end != text.data() + text.size() || value < 1)
     fail_input({reader.name(), reader.line(), reader.header()[column]},
-               fmt::format("'{}' is no whole number of at least 1", text));
+               fmt::format("'{}' is not a whole number of at least 1", text));
   return value;
 }
 

@@ -113,7 +113,7 @@ Exchange parse_codec(const std::string& text, const Where& where) {
   for (const Form& form : forms) {
     if (word != form.word) continue;
     if (form.takes == Takes::nothing || colon == std::string::npos)
-      fail_input(where, fmt::format("'{}' is no form of {}", text, word), allowed);
+      fail_input(where, fmt::format("'{}' is not a form of {}", text, word), allowed);
     const std::string_view behind = std::string_view(text).substr(colon + 1);
     const bool takes_second = form.takes == Takes::rank || form.takes == Takes::whole;
     const auto second = takes_second ? behind.find(':') : std::string_view::npos;
@@ -199,7 +199,8 @@ Exchange parse_exchange(const std::string& text, const Where& where) {
     const std::size_t next = text.find('/', slash + 1);
     const std::string word = trimmed(text.substr(slash + 1, next - slash - 1));
     if (!read_form(word, exchange))
-      fail_input(where, fmt::format("'{}' is no form of {}", word, codec_name(exchange)), allowed);
+      fail_input(where, fmt::format("'{}' is not a form of {}", word, codec_name(exchange)),
+                 allowed);
     slash = next;
   }
   if (codec == "fp32" && exchange.every == 1)

@@ -339,7 +339,7 @@ TEST_CASE("judge: TCP streams that are slower than the NIC are reported, and mor
   CHECK_THAT(said, Contains("100 Gbit/s up to 10.32 Gbit/s, what 2 TCP streams to a peer carry"));
   // The streams carry as much as a NIC of 10.32 Gbit/s: a faster NIC has no effect, a slower NIC
   // takes longer.
-  CHECK_THAT(said, Contains("to them a NIC beyond 10.32 Gbit/s is no faster"));
+  CHECK_THAT(said, Contains("For them a NIC beyond 10.32 Gbit/s is no faster"));
   CHECK(run("1", "10.33 Gbit/s").first == one);
   CHECK(run("1", "10.2 Gbit/s").first > one);
   CHECK(run("1", "200 Gbit/s").first == one);

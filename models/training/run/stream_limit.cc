@@ -31,19 +31,19 @@ std::optional<Finding> find_stream_limit(const Cluster& cluster, int nodes) {
   const LibrarySpec& nccl = cluster.nccl;
   return Finding{
       Severity::note, "stream-limit",
-      fmt::format("NCCL's rings fill a NIC of {} up to {}, what {} TCP streams to a peer carry "
-                  "(nccl.flow_cap, {}): to them {}NIC beyond {} is no faster{}; trees and "
-                  "exchanges have several peers, and more streams carry more "
-                  "(NCCL_SOCKET_NTHREADS x NCCL_NSOCKS_PERTHREAD for each of its channels, here "
-                  "nccl.connections)",
-                  to_text_bits(cluster.nic_bandwidth.value), to_text_bits(limit->carried),
-                  streams_of_a_lane(cluster), name_of(nccl.flow_cap->provenance.kind),
-                  nic_rate_of(cluster) == NicRate::effective ? "an effective " : "a ",
-                  to_text_bits(limit->nic),
-                  nccl.nic_efficiency.value < 1
-                      ? fmt::format(" (of which NCCL uses {:.3g} %, nccl.nic_efficiency)",
-                                    100 * nccl.nic_efficiency.value)
-                      : "")};
+      fmt::format(
+          "NCCL's rings use at most {1} of this NIC's {0}: {2} TCP streams to a peer carry "
+          "no more (nccl.flow_cap, {3}). For them {4}NIC beyond {5} is no faster{6}. Trees and "
+          "exchanges have several peers. More streams carry more: NCCL_SOCKET_NTHREADS x "
+          "NCCL_NSOCKS_PERTHREAD per channel, here nccl.connections",
+          to_text_bits(cluster.nic_bandwidth.value), to_text_bits(limit->carried),
+          streams_of_a_lane(cluster), name_of(nccl.flow_cap->provenance.kind),
+          nic_rate_of(cluster) == NicRate::effective ? "an effective " : "a ",
+          to_text_bits(limit->nic),
+          nccl.nic_efficiency.value < 1
+              ? fmt::format(" (of which NCCL uses {:.3g} %, nccl.nic_efficiency)",
+                            100 * nccl.nic_efficiency.value)
+              : "")};
 }
 
 }  // namespace lambcast
