@@ -10,6 +10,7 @@
 #include "tools/commands.h"
 #include "tools/forecast_flags.h"
 #include "tools/patience.h"
+#include "tools/terminal.h"
 #include "topologies/sites/site_group.h"
 
 namespace lambcast {
@@ -24,6 +25,8 @@ int advise_each(const AdviseOptions& options, Catalog& catalog) {
   const ForecastFlags& flags = options.forecast;
   if (!flags.trace.empty())
     fail_input({"", 0, "--trace"}, "traces one run, but --list or --scan gives several");
+  if (!flags.explain.empty())
+    fail_input({"", 0, "--explain"}, "explains one run, but --list or --scan gives several");
   std::vector<Axis> axes;
   for (const std::string& scan : options.scans) axes.push_back(parse_scan(scan));
   for (const std::string& list : options.lists) axes.push_back(parse_list(list));
@@ -40,9 +43,11 @@ int advise_for_sites(const AdviseOptions& options, Catalog& catalog) {
                     std::ranges::all_of(flags.result.exports, [](const std::string& file) {
                       return file == "-" || file.ends_with(".txt");
                     });
-  if (!options.scans.empty() || !options.lists.empty() || !flags.trace.empty() || !text)
-    fail_input({"", 0, "--cluster"}, "advice for several sites is one table",
-               "no --list, --scan, --trace and --format; lambcast sites has JSON and CSV");
+  if (!options.scans.empty() || !options.lists.empty() || !flags.trace.empty() ||
+      !flags.explain.empty() || !text)
+    fail_input(
+        {"", 0, "--cluster"}, "advice for several sites is one table",
+        "no --list, --scan, --trace, --explain and --format; lambcast sites has JSON and CSV");
   const SiteAdvice advice = advise_sites(flags.what_if, catalog);
   const auto table = [&] { return site_advice_table(advice); };
   print_result(flags.result, {table, table, table});
@@ -57,7 +62,12 @@ int advise_command(const AdviseOptions& options) {
     return advise_for_sites(options, catalog);
   if (!options.scans.empty() || !options.lists.empty()) return advise_each(options, catalog);
   const ForecastFlags& flags = options.forecast;
+  refuse_output_beside_explanation(flags);
   const Advice advice = advise(flags.what_if, catalog);
+  if (!flags.explain.empty()) {
+    print_text(explain_advice(advice, flags.explain));
+    return exit_code(flags, advice.answer.backends.front().fits);
+  }
   return print_forecast(flags, advice.answer.scenario.training, advice.answer.backends.front().fits,
                         {[&] { return advice_text(advice); }, [&] { return advice_json(advice); },
                          [&] { return advice_csv(advice, catalog); }});
@@ -82,6 +92,12 @@ Command add_advise(CLI::App& app) {
       {"table (the default), json, or csv: a row per implementation of the kernels and backend",
        "write one step per phase with the fastest backend as a Chrome trace (-: to stdout, alone; "
        "default: none)"});
+  command
+      ->add_option("--explain", options->forecast.explain,
+                   "prints in place of the advice (default: the advice): what each backend changes "
+                   "in a step and why some do not run, all exchanges, or the notes with remedies")
+      ->check(CLI::IsMember(advice_explanation_names()))
+      ->group("Output");
   command->footer(R"(Examples
   lambcast advise --config ds.json --model bert-large --cluster commodity-10gbe --gpus 32 --steps 7500
   lambcast advise --model bert-large --cluster commodity-100gbe --nodes 16 --optimizer onebit_lamb --micro-batch 16 \

@@ -55,7 +55,7 @@ grep -qE '^of_onebit takes 0\.[0-9]+ times as long as of_lamb in the median of t
 [ "$(grep -c '^of_.*\[-*o-*\]$' out)" -eq 2 ] || fail "not two on one axis: $(cat out)"
 expect 0 '^of_lamb,2,2,' "$lambcast" compare of_lamb of_onebit --format csv --export compared.json
 grep -q '"answer": "Fastest: of_onebit' compared.json || fail 'no JSON beside CSV'
-expect 2 'commodity-10gbe: is no folder with results' "$lambcast" compare of_lamb commodity-10gbe
+expect 2 'commodity-10gbe: is not a folder with results' "$lambcast" compare of_lamb commodity-10gbe
 expect 2 'take no flags of a forecast' "$lambcast" compare of_lamb of_onebit --gpus 8
 expect 2 'two or more folders' "$lambcast" compare of_lamb
 

@@ -110,8 +110,8 @@ for name in "${presets[@]}"; do
 done
 # Flags of other programs: the error names the corresponding flag.
 expect 2 "unknown flag '--batch': write --global-batch N .* or --micro-batch N" "$lambcast" simulate "${run[@]}" --batch 8
-expect 2 "'15x' is no share .allowed: such as 0.15 or 15%" "$lambcast" validate --against slow.csv --cluster paper-eth40-v100 --max-error 15x
-expect 2 "'--max-error' is no flag of simulate, but of lambcast validate" "$lambcast" simulate "${run[@]}" --max-error 15%
+expect 2 "'15x' is not a share .allowed: such as 0.15 or 15%" "$lambcast" validate --against slow.csv --cluster paper-eth40-v100 --max-error 15x
+expect 2 "'--max-error' is not a flag of simulate, but of lambcast validate" "$lambcast" simulate "${run[@]}" --max-error 15%
 expect 2 "unknown flag '--price': write --set cluster.usd_per_gpu_hour=X" "$lambcast" simulate "${run[@]}" --price 2
 expect 0 'all_reduce' "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --op AllReduce -b 1M -e 1M
 expect 2 "unknown preset 'bert', did you mean" "$lambcast" presets show bert
@@ -195,7 +195,7 @@ grep -q '1 rows forecast, 1 not; |error| median' err || fail "validate --as has 
 expect 0 '^all rows  *1  *1 ' "$lambcast" validate --against more_rows.csv --as megatron_tensor_parallel
 expect 3 ',ok$' "$lambcast" validate --against more_rows.csv --as megatron_tensor_parallel --format csv --max-error 0.0001
 expect 2 "unknown source 'megatron', did you mean" "$lambcast" validate --against more_rows.csv --as megatron
-expect 2 'model: is no column of onebit_adam_blog|has no column .*, which rows of onebit_adam_blog have' \
+expect 2 'model: is not a column of onebit_adam_blog|has no column .*, which rows of onebit_adam_blog have' \
   "$lambcast" validate --against more_rows.csv --as onebit_adam_blog
 expect 2 'format requires --as' "$lambcast" validate --against more_rows.csv --format csv
 expect 2 'as excludes --cluster|cluster excludes --as' "$lambcast" validate --against more_rows.csv --as runs --cluster paper-eth40-v100
@@ -206,7 +206,7 @@ ROWS
 expect 0 '^runs,1,mine,step_time_s,2,' "$lambcast" validate --against runs.csv --as runs --format csv
 expect 2 'cluster requires --against' "$lambcast" validate --cluster paper-eth40-v100
 for limit in -1 15 inf; do
-  expect 2 'max-error: is no limit' "$lambcast" validate --against forecast.csv \
+  expect 2 'max-error: is not a limit' "$lambcast" validate --against forecast.csv \
     --cluster paper-eth40-v100 --max-error "$limit"
 done
 expect 2 '--ranks: 0 is out of range \(allowed: 1 ' "$lambcast" validate --against forecast.csv \
@@ -392,7 +392,7 @@ printf 'name = "x"\n[base]\nmodel = "bert-base"\ncluster = "dgx1-v100"\nmicro_ba
 { cat part.toml; printf '[grid]\ngpus = [8, 16]\n'; } >no_optimizer.toml
 expect 2 '--optimizer: is missing' "$lambcast" sweep no_optimizer.toml --out none
 printf '[base\nmodel = 1\n' >torn.toml
-expect 2 "^lambcast: torn.toml:1: is no valid TOML: table header: expected ']', saw the end of the line$" "$lambcast" sweep torn.toml
+expect 2 "^lambcast: torn.toml:1: is not a valid TOML: table header: expected ']', saw the end of the line$" "$lambcast" sweep torn.toml
 [ -e none ] && fail "a sweep without optimizer has written"
 { cat part.toml; printf 'optimizer = "adam"\n[grid]\ngpus = [8, 16]\n'; } >adam.toml
 expect 2 '^lambcast: stdin: is empty \(allowed: a sweep file\)$' "$lambcast" sweep -

@@ -29,6 +29,13 @@ void add_forecast_flags(CLI::App& command, ForecastFlags& flags, const FlagHelp&
   });
 }
 
+void refuse_output_beside_explanation(const ForecastFlags& flags) {
+  if (!flags.explain.empty() &&
+      (!flags.trace.empty() || flags.result.format != "table" || !flags.result.exports.empty()))
+    fail_input({"", 0, "--explain"}, "replaces the forecast and is printed as text only",
+               "no --trace, --export or --format");
+}
+
 int exit_code(const ForecastFlags& flags, bool fits) {
   if (fits || !flags.strict) return static_cast<int>(Exit::done);
   complain("--strict: the run does not fit in memory");

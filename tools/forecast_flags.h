@@ -14,7 +14,7 @@ struct ForecastFlags {
   WhatIf what_if;
   ResultFlags result;
   std::string trace;
-  std::string explain;  // only for simulate
+  std::string explain;
   bool strict = false;
 };
 
@@ -25,6 +25,9 @@ struct FlagHelp {
 
 // `flags` must outlive the parse.
 void add_forecast_flags(CLI::App& command, ForecastFlags& flags, const FlagHelp& help);
+
+// Throws Error (usage) if --explain is given with a flag that writes the answer in another form.
+void refuse_output_beside_explanation(const ForecastFlags& flags);
 
 // Returns the exit code of an exceeded limit if --strict is given and memory is exceeded.
 int exit_code(const ForecastFlags& flags, bool fits);

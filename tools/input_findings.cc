@@ -9,15 +9,12 @@
 #include "tools/terminal.h"
 
 namespace lambcast {
-namespace {
 
 std::vector<Finding> findings_of(const WhatIf& asked, Catalog& catalog) {
   const Scenario scenario = resolve(asked, catalog);
   CollectiveCosts costs;
   return judgement_of(scenario, forecast(scenario.training, costs)).findings;
 }
-
-}  // namespace
 
 void print_findings(const std::vector<WhatIf>& questions, Catalog& catalog) {
   FindingTally tally;

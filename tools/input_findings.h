@@ -13,6 +13,9 @@
 
 namespace lambcast {
 
+// Returns the findings of a question.
+std::vector<Finding> findings_of(const WhatIf& asked, Catalog& catalog);
+
 // Prints the findings that all these questions share; nothing if one of the questions does not run.
 void print_findings(const std::vector<WhatIf>& questions, Catalog& catalog);
 

@@ -21,7 +21,7 @@ OF_COMMAND_LINE = (
     ("{} is required", "a flag or word that the command cannot do without", "give it; COMMAND --help shows its form"),
     ("{} excludes {}", "two flags that contradict each other", "leave one of them out"),
     ("{} requires {}", "a flag that means something only with another", "give both, or none"),
-    ("{}: 1 required {} missing", "a flag without its value", "give the value behind the flag"),
+    ("{}: has no value", "a flag without its value", "give the value behind the flag"),
     ("{} does not say its format", "the file of --export", "a file name that ends as the format: .json, .csv, .txt, .svg or .png"),
     ("{} is a picture file, and this answer has no picture", "the file of --export", "FILE.json, FILE.csv or FILE.txt"),
     ("no usable NVIDIA GPU: {}", "a machine without a GPU that CUDA can use", "run it where there is one, or leave the profile out"),

@@ -4,7 +4,9 @@
 #include <memory>
 #include <thread>
 
+#include "experiments/output/forecast_explanation.h"
 #include "experiments/search/layout_search_output.h"
+#include "sim/base/error.h"
 #include "tools/commands.h"
 #include "tools/input_findings.h"
 #include "tools/progress.h"
@@ -22,9 +24,32 @@ struct PlanOptions {
   int jobs = 0;
   int best = 10;
   bool every_setting = false;
+  std::string explain;
 };
 
+// Prints what the answer leaves out, in its place.
+void print_explanation(const PlanOptions& options, const LayoutSearch& found) {
+  if (options.explain != "notes") return print_text(explain_layout_search(found, options.explain));
+  Catalog catalog;
+  if (!found.best.empty()) print_text(notes_text(findings_of(found.best.front().what_if, catalog)));
+}
+
+// Prints the findings of the best layout after the answer; notes by code.
+void print_brief_findings(const LayoutSearch& found) {
+  Catalog catalog;
+  FindingTally findings;
+  findings.add(0, findings_of(found.best.front().what_if, catalog));
+  std::fflush(stdout);
+  for (const std::string& line :
+       findings.brief([](std::size_t) { return std::string(); }, "--explain notes"))
+    say(line);
+}
+
 int plan_command(const PlanOptions& options) {
+  if (!options.explain.empty() &&
+      (options.result.format != "table" || !options.result.exports.empty()))
+    fail_input({"", 0, "--explain"}, "replaces the answer and is printed as text only",
+               "no --export or --format");
   catch_stop_signals();
   Progress progress("layouts");
   SearchOptions search;
@@ -36,17 +61,21 @@ int plan_command(const PlanOptions& options) {
   search.progress = std::ref(progress);
   const auto texts = std::make_shared<DescriptionTexts>();
   LayoutSearch found = search_layouts(options.what_if, search, texts);
-  if (options.result.format == "table") add_faster_framework(options.what_if, search, texts, found);
+  if (options.result.format == "table" && options.explain.empty())
+    add_faster_framework(options.what_if, search, texts, found);
   if (!found.complete) {
     complain("stopped before all layouts were forecast");
     return 128 + stop_signal();
+  }
+  if (!options.explain.empty()) {
+    print_explanation(options, found);
+    return static_cast<int>(found.best.empty() ? Exit::limit : Exit::done);
   }
   print_result(options.result, {[&] { return layout_search_table(found); },
                                 [&] { return layout_search_json(found); },
                                 [&] { return layout_search_csv(found); }});
   if (!found.best.empty()) {
-    Catalog catalog;
-    print_findings({found.best.front().what_if}, catalog);
+    print_brief_findings(found);
     return static_cast<int>(Exit::done);
   }
   complain(fmt::format("none of {} layouts runs", found.candidates));
@@ -69,6 +98,11 @@ Command add_plan(CLI::App& app) {
                     "all settings of a division (tp, cp, ep, pp), not its best one alone");
   command->add_option("--jobs", options->jobs, "threads (default: all cores)")
       ->check(CLI::Range(1, 1024));
+  command
+      ->add_option("--explain", options->explain,
+                   "prints in place of the answer (default: the answer): all columns of the "
+                   "layouts, why the others do not run (refused), or the notes with remedies")
+      ->check(CLI::IsMember({"layouts", "refused", "notes"}));
   command->footer(
       R"(Searched are tp, cp, pp, ep, interleave, split of the layers, micro batch, ZeRO stage and recomputation, as far as the framework has them; a flag fixes the one it names, --dp what tp, cp and pp leave.
 Examples

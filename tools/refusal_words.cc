@@ -19,12 +19,18 @@ const CLI::App& parsed_command(const CLI::App& app) {
 }
 
 // Returns the message for a word that no flag takes; `words` are those of the command, last first.
-std::string unexpected_word(const std::string& word, const std::vector<std::string>& words) {
+std::string unexpected_word(const CLI::App& command, const std::string& word,
+                            const std::vector<std::string>& words) {
   const auto at = std::ranges::find(words, word);
   if (at == words.end() || at + 1 == words.end() || !(at + 1)->starts_with("--"))
     return fmt::format("'{}' is not expected here: a value goes behind its flag", word);
   const std::string flag = (at + 1)->substr(0, (at + 1)->find('='));
-  return fmt::format("{}: '{}' is no value for it (allowed: true, false, or nothing)", flag, word);
+  // A flag that needs a value takes the next word, even if that is a flag.
+  const CLI::Option* option = command.get_option_no_throw(flag);
+  if (option != nullptr && option->get_items_expected_max() > 0 && at + 2 != words.end())
+    return fmt::format("{}: has no value: {} follows it", *(at + 2), flag);
+  return fmt::format("{}: '{}' is not a value for it (allowed: true, false, or nothing)", flag,
+                     word);
 }
 
 // Returns the members of a set that CLI11 prints as "{a,b,c}".
@@ -43,8 +49,8 @@ std::vector<std::string> members_of(const std::string& set) {
 std::string first_example(const CLI::App& command) {
   const std::string footer = command.get_footer();
   std::size_t begin = footer.find("Example");
-  if (begin == std::string::npos) return "";
-  begin = footer.find(fmt::format("lambcast {} ", command.get_name()), begin);
+  begin = footer.find(fmt::format("lambcast {} ", command.get_name()),
+                      begin == std::string::npos ? 0 : begin);
   if (begin == std::string::npos) return "";
   std::string line;
   bool is_blank = false;
@@ -88,7 +94,7 @@ std::string unknown_words(const CLI::App& app, const std::vector<std::string>& w
     if (const auto hint = hint_for(Typed::flag, word); !hint.empty())
       return fmt::format("unknown flag '{}': {}", word, hint);
     if (const std::string others = is_flag ? commands_with(word) : ""; !others.empty())
-      return fmt::format("'{}' is no flag of {}, but of {}", word,
+      return fmt::format("'{}' is not a flag of {}, but of {}", word,
                          command == &app ? "all commands" : command->get_name(), others);
     if (const std::string guess = closest(word, is_flag ? flags : commands); !guess.empty())
       return fmt::format("unknown {} '{}', did you mean '{}'?", is_flag ? "flag" : "command", word,
@@ -98,7 +104,7 @@ std::string unknown_words(const CLI::App& app, const std::vector<std::string>& w
   }
   for (const std::string& extra : app.remaining(true))
     if (extra.starts_with('-')) return fmt::format("unknown flag '{}'", extra);
-  return unexpected_word(app.remaining(true).front(), words);
+  return unexpected_word(*command, app.remaining(true).front(), words);
 }
 
 std::string in_our_words(const CLI::ParseError& error) {
@@ -115,6 +121,8 @@ std::string in_our_words(const CLI::ParseError& error) {
       return ours.what();
     }
   }
+  if (rest.starts_with("1 required ") && rest.ends_with(" missing"))
+    return describe({"", 0, flag}, "has no value");
   constexpr std::string_view range = " not in range ", value = "Value ";
   if (const std::size_t at = rest.find(range); rest.starts_with(value) && at != std::string::npos)
     return describe({"", 0, flag},

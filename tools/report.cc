@@ -14,17 +14,24 @@ namespace lambcast {
 Command add_report(CLI::App& app) {
   auto folder = std::make_shared<std::string>();
   auto parts = std::make_shared<bool>(false);
+  auto summary = std::make_shared<bool>(false);
   CLI::App* command =
       app.add_subcommand("report", "one HTML page and plot files from a results folder");
   command->add_option("DIR", *folder, "folder that sweep --out wrote")->required();
   command->add_flag(
       "--parts", *parts,
       "write parts.csv alone, results.csv in long form: a row for every part of a step");
+  command->add_flag("--summary", *summary,
+                    "print all sentences and speed-ups of the results, and write nothing");
   command->footer(R"(Example
   lambcast sweep bert_large --out results --no-report
   lambcast report results
   lambcast report results --parts)");
-  return [folder, parts] {
+  return [folder, parts, summary] {
+    if (*summary) {
+      print_text(report::summary_text(report::read_results(*folder)));
+      return 0;
+    }
     if (*parts) {
       fmt::print("{}\n", write_parts(*folder).string());
       return 0;

@@ -154,7 +154,7 @@ stop_with TERM 143 "$lambcast" report hanging
 mkdir foreign
 echo '<title>mine</title>' >foreign/report.html
 expect 2 "$lambcast" sweep steps.toml --out foreign
-grep -q 'foreign/report.html: is no page of lambcast' err || fail "$(cat err)"
+grep -q 'foreign/report.html: is not a page of lambcast' err || fail "$(cat err)"
 [ -e foreign/results.csv ] && fail "a sweep runs before it refuses its folder"
 cp failing/results.csv foreign/
 expect 2 "$lambcast" report foreign
@@ -165,7 +165,7 @@ mkdir pipe zero
 mkfifo pipe/results.csv
 ln -s /dev/zero zero/results.csv
 expect 2 "$lambcast" report pipe
-grep -qx "lambcast: pipe/results.csv: cannot be read: it is no regular file" err || fail "$(cat err)"
+grep -qx "lambcast: pipe/results.csv: cannot be read: it is not a regular file" err || fail "$(cat err)"
 expect 2 "$lambcast" report zero
 grep -qx "lambcast: zero/results.csv: is a symbolic link, which is not followed: remove it" err || fail "$(cat err)"
 printf 'model\n"x' >zero.csv

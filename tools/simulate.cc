@@ -33,7 +33,7 @@ struct RunFlags {
 int simulate_run(const ForecastFlags& flags, const RunFlags& run_flags) {
   if (!flags.explain.empty() || !flags.trace.empty() || flags.result.format == "csv" ||
       !flags.result.exports.empty())
-    fail_input({"", 0, "--then"}, "makes a run of phases, of which there is a table and JSON alone",
+    fail_input({"", 0, "--then"}, "makes a run of phases, which is printed only as a table or JSON",
                "no --explain, --trace, --export or --format csv");
   Catalog catalog;
   const PhasedRun run =
@@ -52,10 +52,7 @@ int simulate_run(const ForecastFlags& flags, const RunFlags& run_flags) {
 int simulate_command(const ForecastFlags& flags, const RunFlags& run_flags) {
   const Patience patience("simulating");
   if (run_flags.any()) return simulate_run(flags, run_flags);
-  if (!flags.explain.empty() &&
-      (!flags.trace.empty() || flags.result.format != "table" || !flags.result.exports.empty()))
-    fail_input({"", 0, "--explain"}, "replaces the forecast and is printed as text only",
-               "no --trace, --export or --format");
+  refuse_output_beside_explanation(flags);
   Catalog catalog;
   if (flags.explain == "inputs") return print_text(explain_inputs(flags.what_if, catalog)), 0;
   const Scenario scenario = resolve(flags.what_if, catalog);

@@ -367,7 +367,7 @@ CLI::Validator seconds_of_time() {
               text = fmt::format("{}", time.s());
               return {};
             } catch (const Error&) {
-              return fmt::format("'{}' is no time (allowed: seconds, or such as 90s, 10min, 2h)",
+              return fmt::format("'{}' is not a time (allowed: seconds, or such as 90s, 10min, 2h)",
                                  text);
             }
           },

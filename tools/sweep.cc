@@ -41,6 +41,7 @@ struct SweepFlags {
   bool resume = false;
   bool dry_run = false;
   bool no_report = false;
+  std::string explain;
   int jobs = 0;
   WhatIf what_if;
   std::vector<std::string> scans, lists;
@@ -64,6 +65,29 @@ bool end_others(SweepFlags& options, int code, std::chrono::milliseconds patienc
   std::_Exit(128 + stop_signal());
 }
 
+// Prints the findings after the results.
+void say_findings(const SweepSummary& summary, const SweepPlan& plan, const SweepFlags& options) {
+  std::fflush(stdout);
+  const std::vector<Axis> axes = axes_of(plan.points);
+  const auto name = [&](std::size_t point) { return point_name(plan.points[point], axes); };
+  for (const std::string& sentence : options.explain == "notes"
+                                         ? summary.findings.sentences(name)
+                                         : summary.findings.brief(name, "--explain notes"))
+    say(sentence);
+}
+
+// Says what the report lacks. Figures that these rows cannot fill are counted in one line.
+void say_messages(const std::vector<std::string>& messages, const std::string& out) {
+  std::size_t figures = 0;
+  for (const std::string& message : messages)
+    if (message.starts_with("no figure "))
+      ++figures;
+    else
+      say(message);
+  if (figures > 0)
+    say(fmt::format("{} figure(s) need other rows: lambcast report {} names them", figures, out));
+}
+
 int finish(const SweepSummary& summary, const SweepFlags& options) {
   const auto print_counts = [&] {
     const std::string kept = options.resume
@@ -78,12 +102,14 @@ int finish(const SweepSummary& summary, const SweepFlags& options) {
     return 0;
   }
   const report::Results results = report::read_results(options.out);
-  print_text(report::summary_text(results) + "\n");
+  print_text(
+      report::summary_screen(results, fmt::format("lambcast report {} --summary", options.out)) +
+      "\n");
   print_counts();
   std::fflush(stdout);  // the results are printed before any picture is drawn
   const report::Paths paths =
       report::write_report(results, options.out, {.stopped = [] { return stop_signal() != 0; }});
-  for (const std::string& message : paths.messages) say(message);
+  say_messages(paths.messages, options.out);
   if (paths.stopped) {
     say(fmt::format("stopped while drawing; lambcast report {} draws again", options.out));
     return 128 + stop_signal();
@@ -105,8 +131,9 @@ SweepPlan plan_of(const SweepFlags& options) {
     return plan_named_sweep(options.file, options.what_if, axes_said(options));
   if (options.what_if.empty())
     throw Error(Exit::usage,
-                "FILE is missing: give a sweep file, or a model, a cluster and so on "
-                "with --list and --scan");
+                "FILE is missing; try: lambcast sweep bert_large, or flags: lambcast sweep --model "
+                "bert-large --cluster commodity-10gbe --optimizer onebit_lamb --micro-batch 64 "
+                "--global-batch 16384 --steps 5993 --freeze-step 1000 --scan gpus=8..64");
   return plan_sweep_of_flags(options.what_if, axes_said(options));
 }
 
@@ -147,13 +174,8 @@ int print_sweep(const SweepPlan& plan, SweepFlags& options,
   return 0;
 }
 
-int sweep(SweepFlags& options) {
-  const auto texts = std::make_shared<DescriptionTexts>();
-  Catalog catalog(texts);
-  const SweepPlan asked = plan_of(options);
-  check_values(asked.points, catalog);
-  const SweepPlan plan = with_common_length(asked, catalog);
-  for (const std::string& note : plan.notes) say(note);
+int sweep_plan(const SweepPlan& plan, SweepFlags& options,
+               const std::shared_ptr<DescriptionTexts>& texts) {
   if (!options.write_sweep.empty()) {
     if (!options.file.empty())
       fail_input({"", 0, "--write-sweep"},
@@ -193,7 +215,21 @@ int sweep(SweepFlags& options) {
     print_text(sweep_table(plan, options.out) + "\n");
   else if (plan.points.size() <= most_printed)
     print_text(keys_without_effect(plan, options.out));
-  return finish(summary, options);
+  const int code = finish(summary, options);
+  say_findings(summary, plan, options);
+  return code;
+}
+
+int sweep(SweepFlags& options) {
+  const auto texts = std::make_shared<DescriptionTexts>();
+  Catalog catalog(texts);
+  const SweepPlan asked = plan_of(options);
+  check_values(asked.points, catalog);
+  const SweepPlan plan = with_common_length(asked, catalog);
+  const int code = sweep_plan(plan, options, texts);
+  std::fflush(stdout);
+  for (const std::string& note : plan.notes) say(note);
+  return code;
 }
 
 // Reports an error of this rank and ends the others, which would wait forever. The message comes
@@ -270,6 +306,11 @@ Command add_sweep(CLI::App& app) {
       ->allow_extra_args(false);
   command->add_option("--list", options->lists, "vary a key: KEY=a,b,c; may be repeated")
       ->allow_extra_args(false);
+  command
+      ->add_option("--explain", options->explain,
+                   "notes: print each note in full after the results (default: its code)")
+      ->check(CLI::IsMember({"notes"}))
+      ->type_name("notes");
   command->add_flag("--dry-run", options->dry_run, "say what would run");
   command->add_flag("--no-report", options->no_report, "write results.csv and manifest.json only");
   add_what_if_flags(*command, options->what_if);

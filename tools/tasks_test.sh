@@ -35,7 +35,7 @@ expect 0 '^Fastest by cluster.nic.bandwidth: [0-9.]+Gbit/s, .* a run' "$lambcast
   --list cluster.nic.bandwidth=9.4Gbit/s,23Gbit/s,94Gbit/s,100Gbit/s
 grep -qE '^9.4Gbit/s +[0-9.]+ (h|min) .* [0-9]+ +[0-9.]+ GB' out || fail "2: no hours and dollars: $(cat out)"
 grep -qE '^Cheapest: [0-9.]+Gbit/s, [0-9.]+ USD a run \([0-9.]+ to [0-9.]+\)' out || fail "2: nothing is cheapest: $(cat out)"
-grep -qE '^note: 3 of 4 points, first of 23Gbit/s: .*to them a NIC beyond [0-9.]+ Gbit/s is no faster.* \[stream-limit\]$' out ||
+grep -qE '^note: 3 of 4 points, first of 23Gbit/s: .* them a NIC beyond [0-9.]+ Gbit/s is no faster.* \[stream-limit\]$' out ||
   fail "2: not why faster ones do nothing: $(cat out)"
 
 # 3. Which freeze_step, and what does each share cost?
@@ -58,7 +58,7 @@ for model in gpt2-xl llama2-7b; do
   grep -qE '^memory: [0-9.]+ GB \([0-9.]+ GB to [0-9.]+ GB\) of 85.9 GB a GPU' out || fail "5: no memory of $model"
   [ "$(grep -m1 -oE '^(run|stage)' out)" = run ] || fail "5: a table before the answer"
   # Without ZeRO, no advice about ZeRO remains.
-  expect 0 'onebit_adam without ZeRO .* adam(w)? with ZeRO stage 2' "$lambcast" advise "${h100[@]}" --optimizer adam --offload-optimizer cpu
+  expect 0 '(onebit_adam without ZeRO .* adam with ZeRO stage 2|adam with ZeRO stage 2\. .*onebit_adam without ZeRO)' "$lambcast" advise "${h100[@]}" --optimizer adam --offload-optimizer cpu
   expect 0 'onebit_adam without ZeRO .* adam with ZeRO stage 1' "$lambcast" advise --model bert-large --cluster dgx-a100-80g --gpus 16 \
     --optimizer adam --plugin low_level_zero --micro-batch 16 --grad-accum 1 --steps 1000
   expect 0 '^((Turn ZeRO off|Take adam): adamw? without ZeRO .* adamw with ZeRO stage 2. Compression on top \(onebit_adam without ZeRO\)|(Pays|Does not pay|No difference|Not certain|Does not fit with a micro batch of 2): onebit_adam without ZeRO .* adamw? with ZeRO stage 2)' "$lambcast" advise "${h100[@]}" \

@@ -44,7 +44,7 @@ CLI::Validator share_of_percent() {
             const double number = std::strtod(text.c_str(), &end);
             const std::string_view behind(end);
             if (end == text.c_str() || !(behind.empty() || behind == "%"))
-              return fmt::format("'{}' is no share (allowed: such as 0.15 or 15%)", text);
+              return fmt::format("'{}' is not a share (allowed: such as 0.15 or 15%)", text);
             if (behind == "%") text = fmt::format("{}", number / 100);
             return {};
           },
@@ -114,7 +114,7 @@ int compare_registered(const ValidateOptions& options) {
 // Files are opened first: if one cannot be written, there is no result on stdout.
 int validate_command(const ValidateOptions& options) {
   if (options.max_error && !(*options.max_error >= 0 && *options.max_error <= largest_max_error))
-    fail_input({"", 0, "--max-error"}, "is no limit: it is a share, not percent",
+    fail_input({"", 0, "--max-error"}, "is not a limit: it is a share, not percent",
                fmt::format("a number from 0 to {:.0f}, such as 0.15 or 15%", largest_max_error));
   if (!options.questions.empty()) return register_questions(options.questions);
   if (!options.registered.empty()) return compare_registered(options);

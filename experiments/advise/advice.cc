@@ -258,12 +258,12 @@ WithoutZero without_zero(const OwnRun& own, Catalog& catalog, CollectiveCosts& c
 Finding of_another_family(const Advice& advice, const OwnRun& own, CollectiveCosts& costs) {
   const TrainingPlan kin = plain_run(advice.answer.scenario.training);
   const RunForecast run = forecast_against(own, kin, costs).run;
-  return {
-      Severity::note, "optimizer-swapped",
-      fmt::format("{} has no 1-bit form: {} belongs to the family of {}, another optimizer, which "
-                  "alone is {} as fast as {}",
-                  advice.plain_optimizer, advice.optimizer, *advice.family,
-                  ratio_text(*run.speedup), advice.baseline)};
+  return {Severity::note, "optimizer-swapped",
+          fmt::format(
+              "{} has no 1-bit form, so {} is judged; changing the optimizer to {} alone makes the "
+              "run {} as fast as {}",
+              advice.plain_optimizer, advice.optimizer, *advice.family, ratio_text(*run.speedup),
+              advice.baseline)};
 }
 
 // Returns the answer as a row for the table of exchanges of the plain optimizer.

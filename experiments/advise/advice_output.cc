@@ -5,32 +5,21 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "experiments/advise/advice_verdict.h"
 #include "experiments/advise/break_even_text.h"
 #include "experiments/output/cell.h"
+#include "experiments/output/forecast_explanation.h"
 #include "experiments/output/forecast_output.h"
-#include "experiments/output/measure_first.h"
-#include "experiments/sweep/result_row.h"
 #include "models/training/plan/exchange_name.h"
 #include "sim/base/counted.h"
-#include "sim/base/csv.h"
-#include "sim/base/json.h"
 
 namespace lambcast {
 namespace {
 
 // Parts of a step that compression changes.
 constexpr std::array changing{PartGroup::wire, PartGroup::compression, PartGroup::optimizer};
-
-// Returns the part of a step that grows most relative to the plain run; nothing if no part grows.
-std::optional<PartGroup> losing_part(const PartTimes& change) {
-  const PartGroup worst =
-      *std::ranges::max_element(changing, {}, [&](PartGroup part) { return change[part]; });
-  return change[worst] > 0 ? std::optional(worst) : std::nullopt;
-}
 
 // States the change of the step, and the part that grows most if the step becomes longer. `all` is
 // the change in microseconds.
@@ -64,37 +53,66 @@ std::string change_sentence(const Answer& answer) {
   return out + conclusion(answer, all);
 }
 
-// Returns the verdict in words. Leaves out sentences already printed for the first kind of kernels.
-std::string judgement_text(const Advice& advice, const Answer& answer,
-                           const Answer* first = nullptr) {
-  std::string out = verdict_text(advice, answer) + "\n";
-  if (!advice.judged() || !answer.backends.front().fits) return out;
-  out += change_sentence(answer) + "\n";
-  const std::string breaks_even = break_even_sentence(answer);
-  if (first == nullptr || breaks_even != break_even_sentence(*first)) out += breaks_even + "\n";
-  return out;
-}
-
 std::string range_cell(const RatioInterval& ratio) {
   return fmt::format("{:.2f} to {:.2f}", ratio.low, ratio.high);
 }
 
-std::string table_of(const Answer& answer, const Answer* first = nullptr) {
+std::string backend_row(const BackendAdvice& backend, const std::string& name) {
+  const std::string range =
+      time_range(backend.time_s, backend.forecast.run.time_low_s, backend.forecast.run.time_high_s);
+  return fmt::format("{:<17} {:>8} {:>14} {:>7.2f}x {:>12} {:>9} {:>4}\n", name,
+                     time_cell(backend.time_s), range.substr(0, range.rfind(' ')),
+                     backend.speedup.value, range_cell(backend.speedup), bytes_cell(backend.peak),
+                     backend.fits ? "yes" : "no");
+}
+
+std::string table_of(const Answer& answer) {
   // If the answer compares two changes, the table shows the gain of both together.
   const std::string against =
       answer.plain_gains() ? fmt::format(", speed-ups against {}", answer.against) : "";
   std::string out = fmt::format("{} kernels{}\n{:<17} {:>8} {:>14} {:>8} {:>12} {:>9} {:>4}\n",
                                 whose_kernels(answer), against, "backend", "run", "within",
                                 "speed-up", "within", "memory", "fits");
-  for (const BackendAdvice& backend : answer.backends) {
-    const std::string range = time_range(backend.time_s, backend.forecast.run.time_low_s,
-                                         backend.forecast.run.time_high_s);
-    out += fmt::format("{:<17} {:>8} {:>14} {:>7.2f}x {:>12} {:>9} {:>4}\n", backend.backend,
-                       time_cell(backend.time_s), range.substr(0, range.rfind(' ')),
-                       backend.speedup.value, range_cell(backend.speedup), bytes_cell(backend.peak),
-                       backend.fits ? "yes" : "no");
+  for (const BackendAdvice& backend : answer.backends) out += backend_row(backend, backend.backend);
+  return out;
+}
+
+// The backends, the best of the fused kernels, and the names of those that cannot run.
+std::string backends_text(const Advice& advice) {
+  std::string out = "\n" + table_of(advice.answer);
+  if (advice.fused) {
+    const BackendAdvice& best = advice.fused->backends.front();
+    out += backend_row(best, "fused " + best.backend);
   }
-  if (first != nullptr && answer.refused == first->refused) return out;
+  std::vector<std::string> refused;
+  for (const auto& [reason, backends] : advice.answer.refused)
+    refused.insert(refused.end(), backends.begin(), backends.end());
+  if (!refused.empty())
+    out += fmt::format("not here: {} (--explain backends)\n", fmt::join(refused, ", "));
+  return out;
+}
+
+// Returns whether the change of a step and the break-even are stated.
+bool explains(const Advice& advice, const Answer& answer) {
+  return advice.judged() && answer.backends.front().fits;
+}
+
+// Describes how compression changes a step, what limits its gain, and what the interval is based
+// on, for each implementation of the kernels.
+std::string backend_details(const Advice& advice) {
+  const Answer& answer = advice.answer;
+  std::string out;
+  for (const Answer* of : {&answer, advice.fused ? &*advice.fused : nullptr}) {
+    if (of == nullptr) continue;
+    out += table_of(*of) + verdict_text(advice, *of) + "\n";
+    if (explains(advice, *of)) out += change_sentence(*of) + "\n" + break_even_sentence(*of) + "\n";
+    out += interval_text(of->scenario.training, of->forecast()) + "\n";
+  }
+  if (!answer.plain_gains())
+    out += fmt::format(
+        "{:.0f}% of a step of {} is exposed communication: by the expected times no compression "
+        "makes the run more than {:.2f}x as fast.\n",
+        advice.exposed_share * 100, advice.baseline, advice.most_speedup);
   for (const auto& [reason, backends] : answer.refused)
     out += fmt::format("{}: not here: {}\n", fmt::join(backends, ", "), reason);
   return out;
@@ -155,21 +173,42 @@ std::string forms_text(const Advice& advice) {
          "neither.\n";
 }
 
-std::string exchanges_text(const Advice& advice) {
+std::string exchange_row(const ExchangeAdvice& of) {
   constexpr std::size_t width = 15;
-  std::string out = fmt::format(
-      "\n{:<{}} {:>8} {:>6} {:>6} {:>12} {:>8}  {}\n{:<{}} {:>8} {:>6} {:>6} {:>12} {:>8}  {}\n",
-      "exchange", width, "sent", "coding", "faster", "within", "memory", "pays at", "", width,
-      "a step", "(ms)", "", "", "a GPU", "Gbit/s of NICs");
+  const std::string name = shown_name(of.name);
+  return fmt::format("{:<{}} {:>8} {:>6} {:>5.2f}x {:>12} {:>8}  {}\n",
+                     name.size() <= width ? name : fmt::format("{}\n{:{}}", name, "", width), width,
+                     bytes_cell(Bytes(of.wire_bytes)), coding_cell(of.kernels_us), of.speedup.value,
+                     range_cell(of.speedup), bytes_cell(of.peak),
+                     of.fits ? break_even_text(of) : "DOES NOT FIT");
+}
+
+std::string exchange_table(const std::vector<ExchangeAdvice>& exchanges) {
+  std::string out = fmt::format("{:<15} {:>8} {:>6} {:>6} {:>12} {:>8}  {}\n", "exchange", "sent",
+                                "coding", "faster", "within", "memory", "pays at") +
+                    fmt::format("{:<15} {:>8} {:>6} {:>6} {:>12} {:>8}  {}\n", "", "a step", "(ms)",
+                                "", "", "a GPU", "Gbit/s of NICs");
+  for (const ExchangeAdvice& of : exchanges)
+    if (of.refused.empty()) out += exchange_row(of);
+  return out;
+}
+
+// The fastest exchanges that fit, and the one that the answer is about.
+std::string fastest_exchanges(const Advice& advice) {
+  constexpr std::size_t most = 3;
+  std::vector<ExchangeAdvice> shown;
+  std::size_t fastest = 0;
   for (const ExchangeAdvice& of : advice.exchanges) {
-    const std::string name = shown_name(of.name);
-    if (of.refused.empty())
-      out += fmt::format("{:<{}} {:>8} {:>6} {:>5.2f}x {:>12} {:>8}  {}\n",
-                         name.size() <= width ? name : fmt::format("{}\n{:{}}", name, "", width),
-                         width, bytes_cell(Bytes(of.wire_bytes)), coding_cell(of.kernels_us),
-                         of.speedup.value, range_cell(of.speedup), bytes_cell(of.peak),
-                         of.fits ? break_even_text(of) : "DOES NOT FIT");
+    const bool fits = of.refused.empty() && of.fits;
+    if ((fits && fastest++ < most) || of.name == advice.optimizer) shown.push_back(of);
   }
+  if (fastest == 0) return "No exchange fits in memory: --explain exchanges\n";
+  return fmt::format("\n{}{} more, and why some do not run here: --explain exchanges\n",
+                     exchange_table(shown), advice.exchanges.size() - shown.size());
+}
+
+std::string exchange_details(const Advice& advice) {
+  std::string out = exchange_table(advice.exchanges);
   out += fmt::format(
       "faster: of the whole run; the errors of sending and coding are in its interval. memory: "
       "within {:.0f} %.\n",
@@ -184,125 +223,27 @@ std::string exchanges_text(const Advice& advice) {
                    advice.optimizer, advice.baseline, advice.baseline);
 }
 
-Json gigabits(const std::optional<Bandwidth>& rate) {
-  return rate ? Json(rate->value() * 8e-9) : Json(nullptr);
-}
-
-Json exchanges_json(const Advice& advice) {
-  Json all = Json::array();
-  for (const ExchangeAdvice& of : advice.exchanges) {
-    if (!of.refused.empty()) {
-      all.push_back({{"exchange", of.name}, {"refused", of.refused}});
-      continue;
-    }
-    const bool at = of.pays && of.pays->at;
-    all.push_back(
-        {{"exchange", of.name},
-         {"refused", nullptr},
-         {"wire_bytes_per_gpu", of.wire_bytes},
-         {"wire_us", of.wire_us},
-         {"kernels_us", of.kernels_us ? Json(*of.kernels_us) : Json(nullptr)},
-         {"step_time_us", of.step_us},
-         {"run_time_s", of.run_s},
-         {"speedup_vs_baseline", of.speedup.value},
-         {"peak_bytes_per_gpu", of.peak.value()},
-         {"fits", of.fits},
-         {"break_even_nic_bandwidth_Gbps", at ? Json(of.pays->at->value() * 8e-9) : Json(nullptr)},
-         {"pays_above_it", at && of.pays->pays_above},
-         {"pays_at_any_bandwidth", of.pays && of.pays->pays_at_any_bandwidth},
-         {"break_even_searched_to_Gbps", gigabits(of.pays ? of.pays->up_to : std::nullopt)},
-         {"run_time_low_s", of.run_low_s},
-         {"run_time_high_s", of.run_high_s},
-         {"speedup_low", of.speedup.low},
-         {"speedup_high", of.speedup.high}});
-  }
-  return all;
-}
-
-// The gain of compression and that of the change before it.
-Json plain_json(const Answer& answer) {
-  if (!answer.plain) return nullptr;
-  const PlainStep& plain = *answer.plain;
-  return {{"baseline", plain.name},
-          {"baseline_fits", plain.fits},
-          {"baseline_speedup", plain.speedup.value},
-          {"speedup", plain.compression.value},
-          {"speedup_low", plain.compression.low},
-          {"speedup_high", plain.compression.high}};
-}
-
-Json answer_json(const Advice& advice, const Answer& answer) {
-  const auto loses = losing_part(answer.change);
-  const BreakEven at = answer.break_even.value_or(BreakEven());
-  Json json{{"kernels", std::string(name_of(answer.scenario.training.kernels))},
-            {"verdict", verdict_text(advice, answer)},
-            {"compressed_steps_share", answer.compressed_share},
-            {"wire_change_us", answer.change[PartGroup::wire]},
-            {"compression_change_us", answer.change[PartGroup::compression]},
-            {"optimizer_change_us", answer.change[PartGroup::optimizer]},
-            {"losing_part", loses ? Json(std::string(name_of(*loses))) : Json(nullptr)},
-            {"break_even_nic_bandwidth_Gbps", gigabits(at.at)},
-            {"pays_at_any_bandwidth", at.pays_at_any_bandwidth},
-            {"cost_usd", answer.cost_usd ? Json(*answer.cost_usd) : Json(nullptr)},
-            {"backends", Json::array()},
-            {"answer", std::string(name_of(answer.verdict()))},
-            {"verdict_words", std::string(words_of(answer.verdict()))},
-            {"speedup", answer.speedup().value},
-            {"speedup_low", answer.speedup().low},
-            {"speedup_high", answer.speedup().high},
-            {"backend", answer.backends.front().backend},
-            {"compression_alone", plain_json(answer)},
-            {"break_even_low_Gbps", gigabits(at.low)},
-            {"break_even_high_Gbps", gigabits(at.high)},
-            {"run_time_low_s", answer.forecast().run.time_low_s},
-            {"run_time_high_s", answer.forecast().run.time_high_s},
-            {"errors", Json::array()}};
-  for (const ErrorShare& share : answer.speedup().shares)
-    json["errors"].push_back({{"source", name_of_source(share.source)},
-                              {"measure", measurement_for(share.source, answer.scenario.training)},
-                              {"speedup_low", share.low},
-                              {"speedup_high", share.high}});
-  for (const BackendAdvice& backend : answer.backends)
-    json["backends"].push_back({{"backend", backend.backend},
-                                {"run_time_s", backend.time_s},
-                                {"speedup_vs_baseline", backend.speedup.value},
-                                {"speedup_low", backend.speedup.low},
-                                {"speedup_high", backend.speedup.high},
-                                {"peak_bytes_per_gpu", backend.peak.value()},
-                                {"fits", backend.fits},
-                                {"run_time_low_s", backend.forecast.run.time_low_s},
-                                {"run_time_high_s", backend.forecast.run.time_high_s}});
-  return json;
-}
-
 // Describes the effect of turning ZeRO off without compression, and names the fastest of the three
 // runs.
 std::string without_zero_text(const Advice& advice) {
   if (!advice.without_zero) return "";
   const WithoutZero& plain = *advice.without_zero;
+  const Device& device = *advice.answer.scenario.training.device;
   const std::string name = advice.plain_optimizer + " without ZeRO";
-  std::string out =
-      fmt::format("{} is {} as fast as {}", name, ratio_text(plain.speedup), advice.baseline);
+  std::string out = name;
+  // The verdict states the gain if there is one.
+  if (!advice.answer.plain_gains())
+    out += fmt::format(" is {} as fast as {}", ratio_text(plain.speedup), advice.baseline);
   if (!plain.fits)
-    return out + fmt::format(", but needs {} a GPU, more than there is.\n", to_text(plain.peak));
+    return out + fmt::format(", but needs {} a GPU: {} has {}.\n", to_text(plain.peak), device.name,
+                             to_text(device.memory_capacity));
   const BackendAdvice& onebit = advice.answer.backends.front();
   const double fastest_s = std::min(plain.time_s, advice.baseline_time_s);
   std::string fastest = plain.time_s < advice.baseline_time_s ? name : advice.baseline;
   if (onebit.fits && onebit.time_s < fastest_s) fastest = advice.optimizer;
-  return out + fmt::format(" and fits, in {} a GPU: the fastest of the three that fits is {}.\n",
+  if (!advice.answer.plain_gains()) out += " and";
+  return out + fmt::format(" fits, in {} a GPU: the fastest of the three that fits is {}.\n",
                            to_text(plain.peak), fastest);
-}
-
-Json without_zero_json(const Advice& advice) {
-  if (!advice.without_zero) return nullptr;
-  const WithoutZero& plain = *advice.without_zero;
-  return {{"optimizer", advice.plain_optimizer},
-          {"run_time_s", plain.time_s},
-          {"speedup_vs_baseline", plain.speedup.value},
-          {"speedup_low", plain.speedup.low},
-          {"speedup_high", plain.speedup.high},
-          {"peak_bytes_per_gpu", plain.peak.value()},
-          {"fits", plain.fits}};
 }
 
 std::string money(const RunForecast& run, double usd, double low_s, double high_s) {
@@ -315,12 +256,12 @@ std::string money(const RunForecast& run, double usd, double low_s, double high_
 std::string cost_text(const Advice& advice) {
   if (!advice.judged() || !advice.answer.backends.front().fits) return "";
   if (!advice.answer.scenario.training.cluster->usd_per_gpu_hour)
-    return fmt::format("\ncost: {}\n", no_price_text());
+    return fmt::format("cost: {}\n", no_price_text());
   const auto of = [](const Answer& answer) {
     const RunForecast& run = answer.forecast().run;
     return money(run, *answer.cost_usd, run.time_low_s, run.time_high_s);
   };
-  std::string out = "\ncost: " + of(advice.answer);
+  std::string out = "cost: " + of(advice.answer);
   if (advice.fused && advice.fused->cost_usd)
     out += fmt::format(", with fused kernels {}", of(*advice.fused));
   RunForecast plain;
@@ -333,100 +274,40 @@ std::string cost_text(const Advice& advice) {
 
 }  // namespace
 
+std::optional<PartGroup> losing_part(const PartTimes& change) {
+  const PartGroup worst =
+      *std::ranges::max_element(changing, {}, [&](PartGroup part) { return change[part]; });
+  return change[worst] > 0 ? std::optional(worst) : std::nullopt;
+}
+
 std::string advice_text(const Advice& advice) {
   const Answer& answer = advice.answer;
   const TrainingPlan& training = answer.scenario.training;
-  std::string out = judgement_text(advice, answer);
-  if (!answer.plain_gains())
-    out += fmt::format(
-        "{:.0f}% of a step of {} is exposed communication: by the expected times no compression "
-        "makes the run more than {:.2f}x as fast.\n",
-        advice.exposed_share * 100, advice.baseline, advice.most_speedup);
+  std::string out = verdict_text(advice, answer) + "\n";
+  if (explains(advice, answer))
+    out += change_sentence(answer) + "\n" + break_even_sentence(answer) + "\n";
   out += without_zero_text(advice);
-  if (advice.fused && advice.judged())
-    out += fmt::format("\nWith the fused kernels that ship here (--kernels fused):\n{}",
-                       judgement_text(advice, *advice.fused, &answer));
-  out += fmt::format("\n{}", table_of(answer));
-  if (advice.fused) out += table_of(*advice.fused, &answer);
-  out += fmt::format("backend {}, {} kernels: {}", answer.backends.front().backend,
-                     whose_kernels(answer), interval_text(training, answer.forecast()));
-  out += cost_text(advice);
-  out += exchanges_text(advice);
+  if (advice.fused && explains(advice, *advice.fused))
+    out += fmt::format("With the fused kernels that ship here (--kernels fused): {}, {}\n",
+                       words_of(advice.fused->verdict()), ratio_text(advice.fused->merit()));
+  out += backends_text(advice) + cost_text(advice) + fastest_exchanges(advice);
   out += fmt::format(
       "\n{} of {}, batch {}, {}. Time only: whether the model converges with this "
       "freeze_step is not forecast.\n",
       counted(training.gpus, "GPU"), training.cluster->name, training.batch.train,
       counted(training.steps, "step"));
-  for (const Finding& finding : advice.findings)
-    out += fmt::format("{}: {} [{}]\n", name_of(finding.severity), finding.message, finding.code);
-  return out;
+  return out + findings_text(advice.findings);
 }
 
-namespace {
-
-Json inputs_json(const Advice& advice) {
-  const TrainingPlan& training = advice.answer.scenario.training;
-  return {{"model", training.model->name},
-          {"cluster", training.cluster->name},
-          {"gpus", training.gpus},
-          {"nodes", training.nodes()},
-          {"global_batch", training.batch.train},
-          {"micro_batch", training.batch.micro},
-          {"grad_accum", training.batch.gas},
-          {"seq_len", training.seq_len},
-          {"steps", training.steps}};
+const std::vector<std::string>& advice_explanation_names() {
+  static const std::vector<std::string> names{"backends", "exchanges", "notes"};
+  return names;
 }
 
-}  // namespace
-
-std::string advice_json(const Advice& advice) {
-  const auto optional = [](const auto& value) { return value ? Json(*value) : Json(nullptr); };
-  Json json{{"schema_version", 1},
-            {"tool", "lambcast"},
-            {"version", tool_version},
-            {"inputs", inputs_json(advice)},
-            {"judged", advice.judged()},
-            {"optimizer", advice.optimizer},
-            {"baseline_optimizer", advice.baseline},
-            {"baseline_time_s", advice.baseline_time_s},
-            {"exposed_comm_share", advice.exposed_share},
-            {"most_speedup", advice.most_speedup},
-            {"warmup_assumed", advice.warmup_assumed},
-            {"baseline_cost_usd", optional(advice.baseline_cost_usd)}};
-  json.update(answer_json(advice, advice.answer));
-  json["fused_kernels"] = advice.fused ? answer_json(advice, *advice.fused) : Json(nullptr);
-  json["without_zero"] = without_zero_json(advice);
-  json["exchanges"] = exchanges_json(advice);
-  json["stages"] = Json::array();
-  for (const StepForecast& step : advice.answer.forecast().steps)
-    json["stages"].push_back({{"name", std::string(name_of(step.kind))},
-                              {"step_time_us", step.step_time_us},
-                              {"step_time_low_us", step.step_time_low_us},
-                              {"step_time_high_us", step.step_time_high_us},
-                              {"step_time_coverage", optional(step.coverage)},
-                              {"communication_calibrated", step.calibrated}});
-  json["findings"] = Json::array();
-  for (const Finding& finding : advice.findings)
-    json["findings"].push_back({{"severity", std::string(name_of(finding.severity))},
-                                {"code", finding.code},
-                                {"message", finding.message}});
-  return json_lines(json);
-}
-
-std::string advice_csv(const Advice& advice, Catalog& catalog) {
-  CollectiveCosts costs;
-  std::string out = csv::row(result_columns()) + "\n";
-  const auto add = [&](const Answer& answer) {
-    for (const BackendAdvice& backend : answer.backends) {
-      const Scenario scenario = resolve(backend.asked, catalog);
-      Judgement judgement = judgement_of(scenario, backend.forecast);
-      judgement.fused = fused_speedup(scenario, backend.forecast, costs);
-      out += result_row(scenario, backend.forecast, judgement) + "\n";
-    }
-  };
-  add(advice.answer);
-  if (advice.fused) add(*advice.fused);
-  return out;
+std::string explain_advice(const Advice& advice, std::string_view what) {
+  if (what == "backends") return backend_details(advice);
+  if (what == "exchanges") return exchange_details(advice);
+  return notes_text(advice.findings);
 }
 
 }  // namespace lambcast

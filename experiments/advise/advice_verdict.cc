@@ -17,15 +17,20 @@ std::string measure_first(const Answer& answer) {
   const ErrorShare& widest = speedup.shares.front();
   const std::string measurement = measurement_for(widest.source, answer.scenario.training);
   if (measurement.empty()) return "";
-  return fmt::format(" Measure first: {}; alone it makes {:.2f} to {:.2f}x of it.", measurement,
+  return fmt::format(" Measure first: {}; its error alone spans {:.2f} to {:.2f}x.", measurement,
                      widest.low, widest.high);
+}
+
+// Formats memory in GiB, in which vendors state the memory of a GPU, and in GB.
+std::string in_gib(Bytes bytes) {
+  return fmt::format("{:.1f} GiB ({})", bytes.value() / (1 << 30), to_text(bytes));
 }
 
 // Names the judged optimizer, and the optimizer it replaces if that one has no 1-bit form.
 std::string judged_text(const Advice& advice) {
   if (!advice.family) return advice.optimizer;
-  return fmt::format("{} (of {}'s family: {} has no 1-bit form)", advice.optimizer, *advice.family,
-                     advice.plain_optimizer);
+  return fmt::format("{} (the 1-bit form of {}, since {} has none)", advice.optimizer,
+                     *advice.family, advice.plain_optimizer);
 }
 
 // Describes the backend, kernels and assumptions that a verdict is for.
@@ -44,17 +49,19 @@ std::string verdict_on_top(const Advice& advice, const Answer& answer) {
   const PlainStep& plain = *answer.plain;
   const RatioInterval& gain = plain.compression;
   const std::string first = advice.without_zero ? "Turn ZeRO off" : "Take " + plain.name;
-  std::string out =
-      fmt::format("{}: {} is {} as fast as {}. Compression on top ({}) makes it ", first,
-                  plain.name, ratio_text(plain.speedup), answer.against, judged_text(advice));
-  out += gain.value < 1 ? fmt::format("{} ({} to {})", times_as_long(1 / gain.value),
-                                      ratio_digits(1 / gain.high), ratio_digits(1 / gain.low))
-                        : fmt::format("{} as fast", ratio_text(gain));
-  out += fmt::format(", with backend {}.", setting_of(advice, answer));
   const Verdict verdict = answer.verdict();
-  if (verdict == Verdict::hardly) return out + " That makes no difference.";
-  if (verdict != Verdict::cannot_tell) return out;
-  return out + " Whether it pays is not certain." + measure_first(answer);
+  const std::string ratio =
+      gain.value < 1 ? fmt::format("takes {} ({} to {})", times_as_long(1 / gain.value),
+                                   ratio_digits(1 / gain.high), ratio_digits(1 / gain.low))
+                     : fmt::format("is {} as fast", ratio_text(gain));
+  return fmt::format(
+      "{}: {} is {} as fast as {}. Compression on top ({}) {}: the run then {}, with backend {}.{}",
+      first, plain.name, ratio_text(plain.speedup), answer.against, judged_text(advice),
+      verdict == Verdict::hardly        ? "makes no difference"
+      : verdict == Verdict::cannot_tell ? "is not certain to pay"
+                                        : words_of(verdict),
+      ratio, setting_of(advice, answer),
+      verdict == Verdict::cannot_tell ? measure_first(answer) : "");
 }
 
 }  // namespace
@@ -71,12 +78,12 @@ std::string verdict_text(const Advice& advice, const Answer& answer) {
   switch (answer.verdict()) {
     case Verdict::does_not_fit:
       return fmt::format(
-          "Does not fit with a micro batch of {}{}: {} needs {} a GPU, more than there is; {} "
-          "needs "
-          "{}.",
+          "Does not fit with a micro batch of {}{}: {} needs {} a GPU, and {} has {}; {} needs {}.",
           answer.scenario.training.batch.micro,
           answer.scenario.asked.contains("micro_batch") ? "" : " (not given: --micro-batch)",
-          optimizer, to_text(best.peak), advice.baseline, to_text(advice.baseline_peak));
+          optimizer, in_gib(best.peak), answer.scenario.training.device->name,
+          in_gib(answer.scenario.training.device->memory_capacity), advice.baseline,
+          in_gib(advice.baseline_peak));
     case Verdict::not_judged:
       return fmt::format("Not judged: {}.", answer.why_not_judged);
     default:

@@ -23,12 +23,11 @@ std::string where_certain(const BreakEven& at, const Answer& answer) {
 // Names the limit beyond which a faster NIC does not speed up the plain optimizer.
 std::string holds_back(const BreakEven& at, const Cluster& cluster) {
   if (at.streams)
-    return fmt::format(
-        "beyond {} NCCL's TCP streams hold the plain optimizer back (nccl.connections).",
-        to_text_bits(*at.streams));
-  if (!at.gpu_way) return "something else in the node holds the plain optimizer back.";
+    return fmt::format("beyond {} NCCL's TCP streams limit the plain optimizer (nccl.connections).",
+                       to_text_bits(*at.streams));
+  if (!at.gpu_way) return "another part of the node limits the plain optimizer.";
   const bool pcie = cluster.gpu_peers == GpuPeers::pcie;
-  return fmt::format("beyond {} node.{} ({}) holds the plain optimizer back.",
+  return fmt::format("beyond {} node.{} ({}) limits the plain optimizer.",
                      to_text_bits(*at.gpu_way), pcie ? "gpu_link" : "gpu_nic",
                      name_of((pcie ? cluster.gpu_link : cluster.gpu_nic).provenance.kind));
 }
@@ -39,7 +38,7 @@ std::string pays_everywhere_or_nowhere(const BreakEven& at, const Answer& answer
     const bool certain = !at.high && !at.high_pays_at_any;
     return fmt::format("It {} at no NIC bandwidth from 100 Mbit/s to 10 Tbit/s{}.",
                        certain ? "pays" : "is expected to pay",
-                       certain ? "" : ", which is not certain for all of them");
+                       certain ? "" : "; at some of them this is not certain");
   }
   const bool certain = !at.low && at.low_pays_at_any;
   const std::string why = holds_back(at, *answer.scenario.training.cluster);
@@ -54,7 +53,7 @@ std::string pays_everywhere_or_nowhere(const BreakEven& at, const Answer& answer
 
 std::string break_even_sentence(const Answer& answer) {
   const auto& training = answer.scenario.training;
-  if (training.nodes() == 1) return "One node: the NIC plays no part.";
+  if (training.nodes() == 1) return "One node: nothing is sent over a NIC.";
   const Sourced<Bandwidth>& nic = training.cluster->nic_bandwidth;
   const BreakEven& at = *answer.break_even;
   if (at.at && answer.verdict() == Verdict::hardly)

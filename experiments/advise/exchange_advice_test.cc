@@ -155,7 +155,7 @@ TEST_CASE("exchange advice: figures have their intervals, and rows fit a termina
       CHECK(of.run_low_s <= of.run_s);
       CHECK(of.run_s <= of.run_high_s);
     }
-    std::istringstream lines(advice_text(advice));
+    std::istringstream lines(advice_text(advice) + explain_advice(advice, "exchanges"));
     int rows = 0;
     for (std::string line; std::getline(lines, line);) {
       if (line.find(" to ") == std::string::npos || line.find("x ") == std::string::npos ||

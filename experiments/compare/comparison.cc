@@ -219,8 +219,11 @@ bool Comparison::answered() const { return class_of(ranked.front()) == 0; }
 Comparison compare(const WhatIf& what_if, const ComparisonAxes& axes, Catalog& catalog) {
   std::vector<AskedPoint> questions = questions_of(what_if, axes);
   if (questions.size() < 2)
-    throw Error(Exit::usage,
-                "compare needs two or more: --clusters A,B, --optimizers A,B or --exchanges A,B");
+    throw Error(
+        Exit::usage,
+        "compare needs two or more: --clusters A,B, --optimizers A,B or --exchanges A,B; try: "
+        "lambcast compare commodity-10gbe commodity-100gbe --model bert-large --gpus 32 "
+        "--optimizer lamb --global-batch 16384 --micro-batch 64");
   Comparison comparison;
   comparison.clusters_differ = axes.clusters.size() > 1;
   comparison.common_steps = settle_length(questions, catalog);

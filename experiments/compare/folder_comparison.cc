@@ -161,7 +161,7 @@ FolderComparison compare_folders(const std::vector<std::string>& names) {
     if (std::ranges::count(names, name) > 1)
       fail_input({"", 0, "compare"}, fmt::format("'{}' is named twice", name));
     if (!is_results_folder(name))
-      fail_input({name, 0, ""}, "is no folder with results: there is no results.csv in it",
+      fail_input({name, 0, ""}, "is not a folder with results: there is no results.csv in it",
                  "clusters or results folders");
     all.push_back({name, csv::parse(read_file(file_of_folder(name)), file_of_folder(name))});
     Rows& rows = all.back();

@@ -60,7 +60,7 @@ std::string judgement_text(const Sensitivity& sensitivity) {
 
 // Names the measurement to make first, and the strongest of the inputs that it would settle.
 std::string measure_text(const Sensitivity& sensitivity) {
-  if (sensitivity.parts.empty()) return "Nothing in it may be off.\n";
+  if (sensitivity.parts.empty()) return "No input of it is uncertain.\n";
   const IntervalPart* first = sensitivity.to_measure();
   if (first == nullptr) return "";
   const auto strongest = std::ranges::find_if(sensitivity.effects, [&](const InputEffect& effect) {
@@ -72,7 +72,7 @@ std::string measure_text(const Sensitivity& sensitivity) {
       100 * sensitivity.share(*first), interval_name(sensitivity),
       strongest == sensitivity.effects.end()
           ? ""
-          : fmt::format("; of the inputs, it settles {} first", name_with_key(strongest->key)));
+          : fmt::format("; {} is the input that it narrows most", name_with_key(strongest->key)));
 }
 
 std::string answer_of(const Sensitivity& sensitivity) {
@@ -168,15 +168,15 @@ std::string sensitivity_table(const Sensitivity& sensitivity, const SensitivityV
   }
   out += parts_table(sensitivity);
   out += fmt::format(
-      "\nof time: per cent that 1 % more of the input adds to the run's time; numbers move by "
-      "{:.3g} % to both sides, choices double and halve (GPUs and micro batch with the global "
-      "batch as it is). speed-up: likewise, per cent of the speed-up. Each moves alone; --set also "
-      "moves the defaults that follow from it. share: of the interval, that of the measurement "
-      "which would settle the input, split among the "
-      "inputs that it would settle by how much they move it.\n",
+      "\nof time: change of the run's time in per cent if the input grows by 1 %. Numbers are "
+      "moved "
+      "by {:.3g} % up and down, choices are doubled and halved (GPUs and micro batch at the same "
+      "global batch). speed-up: change of the speed-up in per cent. Each input is moved alone; "
+      "--set also moves the defaults that follow from it. share: part of the interval that comes "
+      "from this input; the part of a measurement is split among its inputs by their effect.\n",
       100 * sensitivity.by);
   for (const std::string& key : sensitivity.fixed)
-    out += fmt::format("{}: neither twice nor half of it runs\n", plain_name(key));
+    out += fmt::format("{}: neither its double nor its half can run\n", plain_name(key));
   if (hidden > 0)
     out += fmt::format("{} inputs that move less than 0.0005 %: --all shows them\n", hidden);
   if (!view.keys) out += "--keys shows the key of each input, for --set\n";

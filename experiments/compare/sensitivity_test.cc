@@ -179,7 +179,7 @@ TEST_CASE("sensitivity: inputs without a neighbouring value that runs are report
   const Sensitivity sensitivity = sensitivity_of(one, 0.05, catalog);
   CHECK(sensitivity.fixed == std::vector<std::string>{"micro_batch"});
   CHECK_THAT(sensitivity_table(sensitivity),
-             Contains("micro batch: neither twice nor half of it runs"));
+             Contains("micro batch: neither its double nor its half can run"));
 }
 
 TEST_CASE("sensitivity: the table has plain names, each of one input, or keys on request") {

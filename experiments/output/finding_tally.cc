@@ -36,8 +36,7 @@ void FindingTally::add(std::size_t point, const std::vector<Finding>& findings) 
   }
 }
 
-std::vector<std::string> FindingTally::sentences(
-    const std::function<std::string(std::size_t)>& name) const {
+std::vector<const FindingTally::Kind*> FindingTally::sorted() const {
   std::vector<const Kind*> kinds;
   for (const auto& [of, kind] : kinds_)
     if (kind.first.code != unread || kind.points == points_) kinds.push_back(&kind);
@@ -45,17 +44,46 @@ std::vector<std::string> FindingTally::sentences(
     return std::tuple(kind->first.severity, !backend_fails(kind->first.code),
                       -static_cast<std::ptrdiff_t>(kind->points));
   });
+  return kinds;
+}
+
+std::string FindingTally::sentence(const Kind& kind,
+                                   const std::function<std::string(std::size_t)>& name) const {
+  std::string where = "";
+  if (points_ > 1 && kind.points == points_)
+    where = fmt::format("all {} points: ", points_);
+  else if (points_ > 1)
+    where =
+        fmt::format("{} of {} points, first of {}: ", kind.points, points_, name(kind.first_point));
+  return fmt::format("{}: {}{} [{}]", name_of(kind.first.severity), where, kind.first.message,
+                     kind.first.code);
+}
+
+std::vector<std::string> FindingTally::sentences(
+    const std::function<std::string(std::size_t)>& name) const {
   std::vector<std::string> out;
-  for (const Kind* kind : kinds) {
-    std::string where = "";
-    if (points_ > 1 && kind->points == points_)
-      where = fmt::format("all {} points: ", points_);
-    else if (points_ > 1)
-      where = fmt::format("{} of {} points, first of {}: ", kind->points, points_,
-                          name(kind->first_point));
-    out.push_back(fmt::format("{}: {}{} [{}]", name_of(kind->first.severity), where,
-                              kind->first.message, kind->first.code));
+  for (const Kind* kind : sorted()) out.push_back(sentence(*kind, name));
+  return out;
+}
+
+std::vector<std::string> FindingTally::brief(const std::function<std::string(std::size_t)>& name,
+                                             const std::string& more) const {
+  constexpr std::ptrdiff_t most_warnings = 2;
+  std::vector<std::string> out;
+  std::map<Severity, std::vector<std::string>> codes;
+  std::ptrdiff_t warnings = 0;
+  for (const Kind* kind : sorted()) {
+    const Severity severity = kind->first.severity;
+    const bool in_full = severity == Severity::error ||
+                         (severity == Severity::warning && warnings++ < most_warnings);
+    if (in_full)
+      out.push_back(sentence(*kind, name));
+    else if (std::ranges::find(codes[severity], kind->first.code) == codes[severity].end())
+      codes[severity].push_back(kind->first.code);
   }
+  for (const auto& [severity, listed] : codes)
+    out.push_back(fmt::format("{}{}s: {} ({})", severity == Severity::warning ? "more " : "",
+                              name_of(severity), fmt::join(listed, ", "), more));
   return out;
 }
 

@@ -23,11 +23,19 @@ class FindingTally {
   // (out of memory, compression loses, skipped steps), and unused flags that other points use.
   std::vector<std::string> sentences(const std::function<std::string(std::size_t)>& name) const;
 
+  // Returns the same for a screen: errors and the first two warnings in full, the others by code.
+  // `more` names the flag that prints all.
+  std::vector<std::string> brief(const std::function<std::string(std::size_t)>& name,
+                                 const std::string& more) const;
+
  private:
   struct Kind {
     Finding first;
     std::size_t points = 0, first_point = 0;
   };
+  std::vector<const Kind*> sorted() const;
+  std::string sentence(const Kind& kind, const std::function<std::string(std::size_t)>& name) const;
+
   std::map<std::string, Kind, std::less<>> kinds_;
   std::size_t points_ = 0;
 };

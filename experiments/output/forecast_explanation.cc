@@ -23,14 +23,6 @@ constexpr std::array<std::string_view, 3> at_large{"onebit-removed", "skipped-st
 // A number that affects a smaller share of the time is left out.
 constexpr double least_share = 0.01;
 
-std::string notes_text(const std::vector<Finding>& findings) {
-  std::string out;
-  for (const Finding& finding : findings)
-    out += fmt::format("{}: {} [{}]\n  {}\n", name_of(finding.severity), finding.message,
-                       finding.code, meaning_of("finding", finding.code));
-  return out.empty() ? "no findings\n" : out;
-}
-
 }  // namespace
 
 const std::vector<std::string>& forecast_explanation_names() {
@@ -43,6 +35,14 @@ std::string explain_forecast(const TrainingPlan& training, const Forecast& forec
   if (what == "sources") return sources_text(forecast.sources.shares());
   if (what == "parts") return memory_text(training, forecast.memory);
   return notes_text(judgement.findings);
+}
+
+std::string notes_text(const std::vector<Finding>& findings) {
+  std::string out;
+  for (const Finding& finding : findings)
+    out += fmt::format("{}: {} [{}]\n  {}\n", name_of(finding.severity), finding.message,
+                       finding.code, meaning_of("finding", finding.code));
+  return out.empty() ? "no findings\n" : out;
 }
 
 std::string sources_text(const std::vector<CostSource>& sources) {

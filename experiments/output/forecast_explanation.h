@@ -25,6 +25,9 @@ std::string sources_text(const std::vector<CostSource>& sources);
 // Returns the answer's line on sources: their number, and how many are assumed.
 std::string sources_line(const std::vector<CostSource>& sources);
 
+// Formats each finding with its meaning and remedy.
+std::string notes_text(const std::vector<Finding>& findings);
+
 // Formats the findings by severity. General ones on DeepSpeed and NCCL are listed by code in one
 // line.
 std::string findings_text(std::vector<Finding> findings);

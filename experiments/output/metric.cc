@@ -147,7 +147,7 @@ double parse_share(std::string_view text, const Where& where) {
   const bool percent = text.ends_with('%');
   const double number = parse_plain(percent ? text.substr(0, text.size() - 1) : text, where);
   const double share = percent ? number / 100 : number;
-  if (share > 1) fail_input(where, fmt::format("'{}' is no share", text), "90% or 0.9");
+  if (share > 1) fail_input(where, fmt::format("'{}' is not a share", text), "90% or 0.9");
   return share;
 }
 

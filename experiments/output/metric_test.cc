@@ -109,8 +109,8 @@ TEST_CASE("metric: a target is parsed in its own unit and in no other") {
                  Contains("TARGET: ") && Contains("is not a number above zero"));
     }
   CHECK_THAT(target_refused("efficiency", "110%"),
-             Contains("'110%' is no share (allowed: 90% or 0.9)"));
-  CHECK_THAT(target_refused("exposed", "2"), Contains("is no share"));
+             Contains("'110%' is not a share (allowed: 90% or 0.9)"));
+  CHECK_THAT(target_refused("exposed", "2"), Contains("is not a share"));
   CHECK_THAT(target_refused("run_time", "0s"), Contains("must be above zero"));
   CHECK_THAT(target_refused("samples_per_s", "1e16"), Contains("too large"));
   CHECK_FALSE(target_refused("memory", "80").empty());

@@ -28,7 +28,7 @@ bool says_loss(const std::string& column) {
 
 double checked(double value, const Where& where) {
   if (!std::isfinite(value) || value < 0)
-    fail_input(where, fmt::format("{} is no norm and no loss", value), "0 and more");
+    fail_input(where, fmt::format("{} is neither a norm nor a loss", value), "0 and more");
   return value;
 }
 int checked_step(double step, const Where& where) {

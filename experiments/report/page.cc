@@ -104,7 +104,7 @@ std::string findings_section(const Summary& summary) {
 
 std::string manifest_html(std::string_view manifest, const std::string& file) {
   Json json = parse_json(manifest);
-  if (!json.is_object()) fail_input({file, 0, {}}, "is no JSON object", "what a sweep wrote");
+  if (!json.is_object()) fail_input({file, 0, {}}, "is not a JSON object", "what a sweep wrote");
   if (json.find("tool") == json.end() || json.at("tool") != "lambcast")
     fail_input({file, 0, "tool"},
                "is not \"lambcast\": another program wrote the file, or it is damaged",

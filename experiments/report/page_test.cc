@@ -170,8 +170,9 @@ TEST_CASE("the manifest is shown whole, its warnings first") {
 }
 
 TEST_CASE("a manifest that is not a JSON object is refused by name") {
-  CHECK_THROWS_WITH(manifest_html("{", "run/manifest.json"),
-                    Catch::StartsWith("run/manifest.json") && Catch::Contains("is no JSON object"));
+  CHECK_THROWS_WITH(
+      manifest_html("{", "run/manifest.json"),
+      Catch::StartsWith("run/manifest.json") && Catch::Contains("is not a JSON object"));
   CHECK_THROWS_AS(manifest_html("[1]", "manifest.json"), Error);
   for (const char* other : {"{}", R"({"tool": "another"})", R"({"tool": 1})"})
     CHECK_THROWS_WITH(manifest_html(other, "run/manifest.json"),
@@ -183,9 +184,9 @@ TEST_CASE("a deeply nested manifest is refused before the stack overflows") {
   CHECK_THROWS_WITH(manifest_html(deep + std::string(100'000, ']') + "}", "manifest.json"),
                     Catch::Contains("manifest.json: nests too deep"));
   CHECK_THROWS_WITH(manifest_html(deep, "manifest.json"),
-                    Catch::Contains("manifest.json: is no JSON object"));
+                    Catch::Contains("manifest.json: is not a JSON object"));
   CHECK_THROWS_WITH(manifest_html("{\"a\": \"\xff\"}", "manifest.json"),
-                    Catch::Contains("is no JSON object"));
+                    Catch::Contains("is not a JSON object"));
 }
 
 TEST_CASE("a point that cannot run shows its settings, even if they are not numbers") {

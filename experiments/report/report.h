@@ -29,7 +29,10 @@ void refuse_foreign_page(const std::filesystem::path& results_dir);
 Paths write_report(const Results& results, const std::filesystem::path& results_dir,
                    const DrawingLimits& limits = {});
 
-// Returns the verdict and the spread of speed-ups, for stdout.
+// Returns the answer on one screen: the verdict, the best point and the best exchanges of each
+// cluster. `more` is the command that prints the rest.
+std::string summary_screen(const Results& results, const std::string& more);
+// Returns all sentences of the summary and the spread of all speed-ups.
 std::string summary_text(const Results& results);
 
 }  // namespace lambcast::report

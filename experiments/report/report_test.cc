@@ -183,7 +183,8 @@ TEST_CASE("a page of another program is not overwritten, one of an earlier repor
   const SearchPath none("/nonexistent");
   const fs::path page = folder.path / "report.html";
   std::ofstream(page) << "<html><title>my thesis</title>";
-  CHECK_THROWS_WITH(report_of(folder.path), Catch::Contains("report.html: is no page of lambcast"));
+  CHECK_THROWS_WITH(report_of(folder.path),
+                    Catch::Contains("report.html: is not a page of lambcast"));
   CHECK(file_text(page) == "<html><title>my thesis</title>");
   CHECK_FALSE(fs::exists(folder.path / "plots"));
   fs::remove(page);
@@ -235,7 +236,8 @@ TEST_CASE("results and manifests that are pipes are refused, not waited for") {
   const ResultsFolder folder("pipe", small_results());
   fs::remove(folder.path / "manifest.json");
   REQUIRE(mkfifo((folder.path / "manifest.json").c_str(), 0600) == 0);
-  CHECK_THROWS_WITH(report_of(folder.path), Catch::Contains("manifest.json: is no regular file"));
+  CHECK_THROWS_WITH(report_of(folder.path),
+                    Catch::Contains("manifest.json: is not a regular file"));
   fs::remove(folder.path / "results.csv");
   REQUIRE(mkfifo((folder.path / "results.csv").c_str(), 0600) == 0);
   CHECK_THROWS_WITH(report_of(folder.path),
@@ -299,6 +301,6 @@ TEST_CASE("a manifest may be missing, and so may the columns that were added lat
   fs::remove(folder.path / "manifest.json");
   const SearchPath none("/nonexistent");
   const Paths paths = report_of(folder.path);
-  CHECK(contains(file_text(paths.page), "There is no manifest.json beside results.csv."));
+  CHECK(contains(file_text(paths.page), "There is not a manifest.json beside results.csv."));
   CHECK(contains(file_text(folder.path / "plots" / "throughput.dat"), "# box\n"));
 }

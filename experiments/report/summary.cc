@@ -275,6 +275,19 @@ Summary summary_of(const std::vector<Point>& points) {
 
 bool compares(const Summary& v) { return v.best || v.left_out.all() > 0; }
 
+std::vector<std::string> in_brief(const Summary& v) {
+  if (!compares(v)) return in_words(v);
+  std::vector<std::string> said;
+  if (v.ran < v.points) said.push_back(counts(v));
+  if (v.best) {
+    said.push_back(in_words(v.verdicts, v.fused, [](std::size_t) { return std::string(); }));
+    said.push_back(fmt::format("Best: {}.", conditions(*v.best, v.best_apart)));
+  }
+  if (const std::string rest = left_out(v); !rest.empty()) said.push_back(rest);
+  if (!v.break_even.empty()) said.push_back(v.break_even.front());
+  return said;
+}
+
 std::vector<std::string> in_words(const Summary& v) {
   std::vector<std::string> said = {counts(v)};
   if (!compares(v)) {

@@ -50,6 +50,9 @@ Summary summary_of(const std::vector<Point>& points);
 // Returns whether any row compares a compressed optimizer with its plain one.
 bool compares(const Summary& summary);
 
+// Returns the sentences of a screen: verdict, best point and first break-even. They are among
+// those of in_words().
+std::vector<std::string> in_brief(const Summary& summary);
 // Returns sentences that form one paragraph.
 std::vector<std::string> in_words(const Summary& summary);
 

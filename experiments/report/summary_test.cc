@@ -240,6 +240,23 @@ TEST_CASE("the summary lists the spread of speed-ups by cluster and optimizer") 
                  "  box      1-bit LAMB / LAMB       2  "));
 }
 
+TEST_CASE("a screen shows the best rows of each cluster and names the command for the rest") {
+  const SyntheticSweep sweep{.clusters = {{"box", 4, 10}, {"crate", 4, 10}},
+                             .optimizers = {"lamb", "onebit_lamb"},
+                             .gpus = {8, 16},
+                             .global_batches = {8192}};
+  Results many = results_of(synthetic_header() + synthetic_rows(sweep));
+  CHECK(contains(summary_screen(many, "MORE"), "\n  crate    1-bit LAMB / LAMB       2  "));
+  for (int i = 0; i < 10; ++i) {
+    many.summary.spreads.push_back(many.summary.spreads.front());
+    many.summary.spreads.back().median += i;
+  }
+  const std::string text = summary_screen(many, "MORE");
+  CHECK(contains(text, " more rows and "));
+  CHECK(contains(text, " more sentences: MORE\n"));
+  CHECK(contains(text, "the best of each cluster"));
+}
+
 TEST_CASE("the best and the worst point are named with their values of swept keys") {
   std::vector<Point> points = {compared(10, 8, 3), compared(10, 8, 0.5)};
   CHECK_FALSE(contains(words(summary_of(points)), "precision"));

@@ -66,7 +66,7 @@ void refuse_folder(const std::string& name) {
   if (name.empty() || find_model_preset(name) != nullptr ||
       !std::filesystem::is_directory(name, none))
     return;
-  fail_input({"", 0, "--model"}, fmt::format("'{}' is no preset, but a folder", name),
+  fail_input({"", 0, "--model"}, fmt::format("'{}' is not a preset, but a folder", name),
              fmt::format("./{} to read its config.json", name));
 }
 

@@ -11,9 +11,9 @@ namespace {
 TEST_CASE("catalog: a model that is a folder without a slash gets a hint on its name") {
   const std::filesystem::path folder = "catalog_test_checkpoint";
   std::filesystem::create_directory(folder);
-  CHECK_THAT(
-      refusal(with({{"model", folder.string()}})),
-      Catch::Matchers::Contains("is no preset, but a folder (allowed: ./catalog_test_checkpoint "));
+  CHECK_THAT(refusal(with({{"model", folder.string()}})),
+             Catch::Matchers::Contains(
+                 "is not a preset, but a folder (allowed: ./catalog_test_checkpoint "));
   std::filesystem::remove(folder);
 }
 

@@ -21,7 +21,7 @@ TEST_CASE("scenario: one release of DeepSpeed, however it is stated") {
         Version{0, 19, 0});
   CHECK_THAT(refusal(with({{"deepspeed_version", "0.15"}, {"versions", "deepspeed=0.16"}})),
              Contains("--deepspeed-version: 0.15.0 is not the 0.16.0 of --versions"));
-  CHECK_THAT(refusal(with({{"deepspeed_version", "new"}})), Contains("'new' is no version"));
+  CHECK_THAT(refusal(with({{"deepspeed_version", "new"}})), Contains("'new' is not a version"));
 }
 
 TEST_CASE("scenario: layouts sum gradients and share states by DeepSpeed's release and file") {

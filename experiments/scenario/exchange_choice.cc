@@ -173,7 +173,7 @@ void form_of_momenta(TrainingPlan& training, std::vector<Finding>& findings) {
     return;
   }
   if (traits_of(training.backend()).carrier != Backend::nccl)
-    fail_input(flag("exchange"), "two levels and buckets are exchanged over NCCL",
+    fail_input(flag("exchange"), "an exchange in two levels or in buckets runs only over NCCL",
                "with --backend nccl, or onebit");
   if (training.recipe.zero.stage > 0)
     fail_input(flag("exchange"), refused_with_zero(exchange, training.recipe.zero.stage),

@@ -133,7 +133,8 @@ std::string hint_for_count(std::string_view text, bool takes_share) {
   if (status != std::errc{} || !(number > 0)) return {};
   const std::string_view behind(end, static_cast<std::size_t>(last - end));
   if (behind.empty() && takes_share && number < 1)
-    return fmt::format("'{}' is no step; as a share of the run write {:.6g}%", text, 100 * number);
+    return fmt::format("'{}' is not a step; as a share of the run write {:.6g}%", text,
+                       100 * number);
   if (behind.size() != 1) return {};
   const auto power = std::string_view("kmg").find(
       static_cast<char>(std::tolower(static_cast<unsigned char>(behind.front()))));

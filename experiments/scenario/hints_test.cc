@@ -19,7 +19,7 @@ TEST_CASE("hints: common mistakes are refused with a correction") {
         {"bandwdth", "1Gbit/s", "unknown key 'bandwdth': write cluster.nic.bandwidth"},
         {"batch", "64", "write global_batch or micro_batch"},
         {"exchange", "diloco", "write local:STEPS, such as local:100"},
-        {"freeze_step", "0.167", "'0.167' is no step; as a share of the run write 16.7%"},
+        {"freeze_step", "0.167", "'0.167' is not a step; as a share of the run write 16.7%"},
         // The decimal and the binary value are 2.4 % apart, and neither is usual for samples.
         {"global_batch", "64k", "'64k' is ambiguous: write 64000 or 65536"},
         {"steps", "1.5M", "'1.5M' is ambiguous: write 1500000 or 1572864"},

@@ -230,7 +230,7 @@ MatrixFormat choose_format(const Words& words, const Precision& of_recipe) {
 void choose_less_traffic(const Words& words, Parallelism& how) {
   const auto need_sharded_weights = [&](const char* key) {
     if (how.sharding != Sharding::weights)
-      fail_input(flag(key), "is for weights that ranks share", "with --zero-stage 3");
+      fail_input(flag(key), "applies only to weights that ranks share", "with --zero-stage 3");
   };
   if (const auto ranks = words.whole("secondary_ranks", 1, most_ranks); ranks && *ranks > 1) {
     need_sharded_weights("secondary_ranks");
@@ -262,7 +262,7 @@ void choose_sharding(const Words& words, std::int64_t zero_stage, Parallelism& h
   if (ranks && groups) fail_input(flag(key), "and --shard-ranks say the same", "one of the two");
   const auto said = ranks ? *ranks : *groups;
   if (how.sharding == Sharding::none)
-    fail_input(flag(key), "says how many ranks share states, which none do at stage 0",
+    fail_input(flag(key), "sets how many ranks share states, but at ZeRO stage 0 none do",
                "--zero-stage 1, 2 or 3");
   if (replicas % said != 0)
     fail_input(flag(key), fmt::format("{} does not divide the {} ranks that hold the same weights",

@@ -84,10 +84,11 @@ std::vector<Finding> quirks_of(Plugin plugin, const Recipe& recipe) {
   const bool plain = type == OptimizerType::adafactor || type == OptimizerType::came ||
                      type == OptimizerType::distributed_lamb;
   if (!casts(plugin) && plain)
-    findings.push_back({Severity::note, "plain-form",
-                        fmt::format("torch_ddp runs the plain form of {}, undivided: the forecast "
-                                    "takes its passes to be the distributed one's",
-                                    model_of(type).label)});
+    findings.push_back(
+        {Severity::note, "plain-form",
+         fmt::format("torch_ddp does not replace {} by its distributed form; its passes "
+                     "are priced as those of that form",
+                     model_of(type).label)});
   if (!casts(plugin)) return findings;
   if (type == OptimizerType::adafactor)
     findings.push_back({Severity::note, "adafactor-rate",

@@ -273,7 +273,7 @@ std::vector<std::string> add_hosts(const Words& words, WhatIf& what_if) {
   if (list == nullptr) return {};
   const auto hosts = host_names(*list);
   if (!hosts)
-    fail_input(flag("hosts"), fmt::format("'{}' is no list of hosts", *list),
+    fail_input(flag("hosts"), fmt::format("'{}' is not a list of hosts", *list),
                "a list as SLURM_JOB_NODELIST has it, n[01-04,7],m1, of up to 100000");
   if (!words.find("gpus") && !words.find("dp"))
     what_if.emplace("nodes", fmt::format("{}", hosts->size()));

@@ -177,7 +177,7 @@ TEST_CASE("run files: a topology of another program fills keys of the cluster") 
   CHECK(of_hosts("n[2-4]")["cluster.fabric.kind"] == "single-switch");
   CHECK_THAT(refusal(what_if = with({{"hosts", "n[2-4],m1"}}, what_if)),
              Contains("--hosts: 'm1' is on no leaf"));
-  CHECK_THAT(refusal(with({{"hosts", "n[2-"}}, what_if)), Contains("is no list of hosts"));
+  CHECK_THAT(refusal(with({{"hosts", "n[2-"}}, what_if)), Contains("is not a list of hosts"));
   what_if.erase("hosts");
   what_if["topology"] = folder.file("x.toml", "name = \"x\"\n");
   CHECK_THAT(refusal(what_if), Contains("x.toml: states no structure of a cluster"));

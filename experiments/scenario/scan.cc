@@ -44,7 +44,8 @@ std::vector<std::string> doubled(std::string_view text, std::size_t dots, const 
 Axis parse_axis(std::string_view text, std::string_view flag) {
   const auto equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size())
-    fail_input({"", 0, std::string(flag)}, fmt::format("'{}' is not KEY=VALUES", text));
+    fail_input({"", 0, std::string(flag)}, fmt::format("'{}' is not KEY=VALUES", text),
+               "such as gpus=8,16");
   return {std::string(text.substr(0, equals)), {std::string(text.substr(equals + 1))}};
 }
 

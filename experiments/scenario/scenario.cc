@@ -112,8 +112,8 @@ Projection choose_projection(const Words& words, OptimizerType optimizer,
     *number = asked.value_or(*number);
     if (asked && !galore)
       findings.push_back({Severity::note, "galore-alone",
-                          fmt::format("{} has no effect: {} projects nothing", flag(key).key,
-                                      name_of(optimizer))});
+                          fmt::format("{} has no effect: {} does not project gradients",
+                                      flag(key).key, name_of(optimizer))});
   }
   projection.precondition_frequency = words.whole("precondition_frequency", 1, most);
   return projection;

@@ -43,7 +43,7 @@ void choose_states(const Words& words, OptimizerType optimizer, Parallelism& how
   if (text == nullptr) return;
   const auto types = parse_state_types(*text);
   if (!types)
-    fail_input(flag("state_types"), fmt::format("'{}' is no list of types", *text),
+    fail_input(flag("state_types"), fmt::format("'{}' is not a list of types", *text),
                "MOMENTUM:VARIANCE:WEIGHTS, such as bf16:bf16:rest");
   if (types->are_usual()) return;
   constexpr FrameworkName with_it[] = {FrameworkName::megatron, FrameworkName::nemo,

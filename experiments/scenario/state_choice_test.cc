@@ -72,7 +72,7 @@ TEST_CASE("state choice: narrow states of Adam save bytes of updates and memory"
   differ("bf16:bf16:rest", 6);
   differ("fp8:fp16:fp16", 5);
   for (const char* wrong : {"bf16", "bf16:bf16", "bf16:bf16:fp8", "int4:fp8:fp32", "a:b:c:d"})
-    CHECK_THROWS_WITH(on_h100({{"state_types", wrong}}), Contains("is no list of types"));
+    CHECK_THROWS_WITH(on_h100({{"state_types", wrong}}), Contains("is not a list of types"));
   CHECK_THROWS_WITH(on_h100({{"state_types", "bf16:bf16:rest"}, {"optimizer", "lion"}}),
                     Contains("applies only to Adam, not to lion"));
   CHECK_THROWS_WITH(on_h100({{"state_types", "bf16:bf16:rest"}, {"framework", "torchtitan"}}),

@@ -181,7 +181,7 @@ constexpr Unread of_run[] = {
            is_onebit(training.optimizer()) && (freeze == nullptr || !freeze->ends_with('%'));
        return !freezes && !training.recipe.curriculum && !training.ramp;
      },
-     "a freeze_step that is no share of the run, a curriculum and a ramp of batches count them"},
+     "a freeze_step that is not a share of the run, a curriculum and a ramp of batches count them"},
     {"kernels", [](const Words&, const TrainingPlan& training) { return !is_deepspeed(training); },
      "only DeepSpeed's optimizers use them, and other frameworks run NVIDIA's"},
     {"kernels",

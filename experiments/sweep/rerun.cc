@@ -19,13 +19,13 @@ class Manifest {
  public:
   explicit Manifest(std::string path)
       : path_(std::move(path)), json_(parse_json(read_file(path_))) {
-    if (!json_.is_object()) fail("", "is no JSON object", "the manifest of a sweep");
+    if (!json_.is_object()) fail("", "is not a JSON object", "the manifest of a sweep");
     if (text("tool") != "lambcast") fail("tool", "is not lambcast");
   }
 
   std::string text(const char* key) const {
     const Json& value = member(key);
-    if (!value.is_string()) fail(key, "is no text", "a string");
+    if (!value.is_string()) fail(key, "is not text", "a string");
     return value.get<std::string>();
   }
   bool flag(const char* key) const {
@@ -46,7 +46,7 @@ class Manifest {
       return axis.is_array() && axis.size() >= 2 && std::ranges::all_of(axis, is_text);
     };
     if (!value.is_array() || !std::ranges::all_of(value, is_axis))
-      fail(key, "is no list of keys with values", R"([["gpus", "8", "16"], ...])");
+      fail(key, "is not a list of keys with values", R"([["gpus", "8", "16"], ...])");
     std::vector<Axis> axes;
     for (const Json& axis : value) {
       auto words = axis.get<std::vector<std::string>>();

@@ -64,7 +64,7 @@ TEST_CASE("rerun: every key of a manifest that is absent or of another kind is n
     CHECK(refused + 1 >= kinds.size());
   }
   for (const char* torn : {"", "{", "[]", "7", "\"text\"", "null"})
-    CHECK_THAT(refusal_of(torn), Contains("is no JSON object"));
+    CHECK_THAT(refusal_of(torn), Contains("is not a JSON object"));
 }
 
 }  // namespace

@@ -89,17 +89,12 @@ SweepSummary run_sweep(const SweepPlan& plan, const SweepOptions& options) {
   SweepSummary summary;
   summary.points = plan.points.size();
   const std::size_t first = folder.rows();
-  FindingTally findings;
   summary.complete = compute(plan, options, texts, first, [&](const std::vector<SweepRow>& rows) {
-    for (std::size_t i = 0; i < rows.size(); ++i) findings.add(folder.rows() + i, rows[i].findings);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      summary.findings.add(folder.rows() + i, rows[i].findings);
     folder.append(rows);
   });
   folder.finish();
-  const std::vector<Axis> axes = axes_of(plan.points);
-  if (options.note)
-    for (const std::string& sentence : findings.sentences(
-             [&](std::size_t point) { return point_name(plan.points[point], axes); }))
-      options.note(sentence);
   summary.written = folder.rows() - first;
   summary.infeasible = folder.infeasible();
   return summary;

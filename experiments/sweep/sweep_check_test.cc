@@ -37,9 +37,10 @@ TEST_CASE("sweep check: a value that is invalid in every combination stops the s
     const char *axis, *expected;
   };
   const Row rows[] = {
-      {"freeze_step=20%,0.1", "--freeze-step: '0.1' is no step; as a share of the run write 10%"},
+      {"freeze_step=20%,0.1",
+       "--freeze-step: '0.1' is not a step; as a share of the run write 10%"},
       {"freeze_step=101%", "--freeze-step: '101%' is not a percentage"},
-      {"rampup_batch_size=16:16", "--rampup-batch-size: '16:16' is no ramp of the batch"},
+      {"rampup_batch_size=16:16", "--rampup-batch-size: '16:16' is not a ramp of the batch"},
       {"gpus=8,many", "--gpus: 'many' is not a whole number in range"},
       {"backend=nccl,ncl", "--backend: unknown value 'ncl', did you mean 'nccl'?"},
       {"cluster=paper-eth40-v100,paper-eth40", "unknown cluster 'paper-eth40'"},

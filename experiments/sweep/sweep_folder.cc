@@ -36,7 +36,7 @@ bool is_there(const fs::path& path) {
   refuse_link(path);
   std::error_code error;
   const fs::file_status status = fs::symlink_status(path, error);
-  if (fs::exists(status) && !fs::is_regular_file(status)) refuse(path, "is no regular file");
+  if (fs::exists(status) && !fs::is_regular_file(status)) refuse(path, "is not a regular file");
   return fs::exists(status);
 }
 
@@ -155,7 +155,7 @@ SweepFolder::SweepFolder(const fs::path& folder, const SweepPlan& plan,
     open_rows(note);
     return;
   }
-  if (has_manifest && !read_manifest(manifest)) refuse(manifest, "is no manifest of lambcast");
+  if (has_manifest && !read_manifest(manifest)) refuse(manifest, "is not a manifest of lambcast");
   if (is_there(folder_ / "results.sums") && !has_manifest)
     refuse(folder_ / "results.sums", "exists, but the folder has no manifest.json of lambcast");
   replace_file(manifest, manifest_text(plan_, inputs_, std::nullopt, false));

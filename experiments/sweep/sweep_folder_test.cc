@@ -124,7 +124,6 @@ TEST_CASE("sweep folder: rows that differ from what was written are computed aga
     CHECK(summary.complete);
     CHECK(summary.written == 29);
     CHECK(test.results() == whole);
-    // The notes on damage come first, the findings on the points after them.
     REQUIRE_FALSE(test.notes.empty());
     CHECK(notes_of_damage(test) == 1);
     CHECK_THAT(test.notes[0],
@@ -171,7 +170,7 @@ TEST_CASE("sweep folder: files of other programs stay") {
   fs::create_directories(test.out);
   for (const char* foreign : {"{\"name\": \"an app\"}", "not even JSON", "[1]"}) {
     std::ofstream(test.out / "manifest.json") << foreign;
-    CHECK_THROWS_WITH(test.run(), Contains("manifest.json: is no manifest of lambcast"));
+    CHECK_THROWS_WITH(test.run(), Contains("manifest.json: is not a manifest of lambcast"));
     CHECK(text_of(test.out / "manifest.json") == foreign);
   }
   fs::remove(test.out / "manifest.json");
@@ -189,7 +188,7 @@ TEST_CASE("sweep folder: a pipe in place of any of its files is refused") {
     fs::create_directories(test.out);
     REQUIRE(mkfifo((test.out / name).c_str(), 0600) == 0);
     for (const bool resume : {false, true})
-      CHECK_THROWS_WITH(test.run(resume), Contains(fmt::format("{}: is no regular file", name)));
+      CHECK_THROWS_WITH(test.run(resume), Contains(fmt::format("{}: is not a regular file", name)));
   }
 }
 

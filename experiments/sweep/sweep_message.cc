@@ -37,7 +37,7 @@ std::uint64_t SweepMessageReader::number() {
   std::uint64_t number = 0;
   const char* const end = digits.data() + digits.size();
   const auto [stop, error] = std::from_chars(digits.data(), end, number);
-  LAMBCAST_CHECK(error == std::errc{} && stop == end, "'{}' is no number", digits);
+  LAMBCAST_CHECK(error == std::errc{} && stop == end, "'{}' is not a number", digits);
   return number;
 }
 

@@ -277,7 +277,7 @@ TEST_CASE("plan: an invalid sweep is refused at its place") {
       {"[base]\ngpus = [8, 16]", "sweep.toml:2: base.gpus: takes one value here; lists go to"},
       {"[[variant]]\ngpus = [8, 16]", "takes one value here"},
       {"[grid]\ngpus = []", "sweep.toml:2: grid.gpus: is empty"},
-      {"[grid]\ngpus = {a = 1}", "sweep.toml:2: grid.gpus: is no value"},
+      {"[grid]\ngpus = {a = 1}", "sweep.toml:2: grid.gpus: is not a value"},
       {"[grid]\ngpus = \"8:4:x2\"", "sweep.toml:2: grid.gpus: '8:4:x2' does not lead"},
       {"[gird]\ngpus = 8", "unknown key 'gird', did you mean 'grid'?"},
       {"grid = 8", "grid: is not a table"},

@@ -153,17 +153,15 @@ TEST_CASE("sweep on ranks: the other ranks compute, with the descriptions of ran
 
 TEST_CASE("sweep on ranks: warnings of all ranks are shown") {
   const TemporaryFolder folder;
-  std::vector<std::string> notes;
   const SweepPlan sweep = plan(
       "[base]\nmodel = \"mixtral-8x7b\"\ncluster = \"hgx-h100-ndr\"\n"
       "micro_batch = 1\nseq_len = 128\noptimizer = \"adamw\"\nprecision = \"fp32\"\n"
       "[grid]\ngpus = [64, 128]\nsteps = \"100:1600:100\"");
   World world(3);
-  run_sweep(sweep, {.out = folder.path(), .ranks = &world.first(), .note = [&](const auto& note) {
-                      notes.push_back(note);
-                    }});
-  REQUIRE(notes.size() == 1);
-  CHECK_THAT(notes[0], Contains("warning: all 32 points: every GPU holds"));
+  const auto said = run_sweep(sweep, {.out = folder.path(), .ranks = &world.first()})
+                        .findings.sentences([](std::size_t) { return std::string(); });
+  REQUIRE(said.size() == 1);
+  CHECK_THAT(said[0], Contains("warning: all 32 points: every GPU holds"));
 }
 
 TEST_CASE("sweep on ranks: a rank that cannot continue is named, after its finished rows") {

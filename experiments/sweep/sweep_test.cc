@@ -148,17 +148,19 @@ TEST_CASE("sweep: a point that does not fit in memory is infeasible and still fo
 
 TEST_CASE("sweep: a warning of simulate is listed once, with the number of points") {
   TemporaryFolder folder;
-  std::vector<std::string> notes;
   SweepOptions options;
   options.out = folder.path() / "out";
-  options.note = [&](const std::string& note) { notes.push_back(note); };
-  run_sweep(plan("[base]\nmodel = \"mixtral-8x7b\"\ncluster = \"hgx-h100-ndr\"\n"
-                 "micro_batch = 1\nseq_len = 128\noptimizer = \"adamw\"\nsteps = 100\n"
-                 "precision = \"fp32\"\n[grid]\ngpus = [64, 128]"),
-            options);
-  REQUIRE(notes.size() == 1);
-  CHECK_THAT(notes[0], Contains("warning: all 2 points: every GPU holds") &&
-                           Contains("[experts-replicated]"));
+  const SweepSummary summary =
+      run_sweep(plan("[base]\nmodel = \"mixtral-8x7b\"\ncluster = \"hgx-h100-ndr\"\n"
+                     "micro_batch = 1\nseq_len = 128\noptimizer = \"adamw\"\nsteps = 100\n"
+                     "precision = \"fp32\"\n[grid]\ngpus = [64, 128]"),
+                options);
+  const auto unnamed = [](std::size_t) { return std::string(); };
+  const std::vector<std::string> said = summary.findings.sentences(unnamed);
+  REQUIRE(said.size() == 1);
+  CHECK(summary.findings.brief(unnamed, "") == said);  // a warning, no note
+  CHECK_THAT(said[0], Contains("warning: all 2 points: every GPU holds") &&
+                          Contains("[experts-replicated]"));
 }
 
 TEST_CASE("sweep: an elastic batch follows the GPU count of each point") {

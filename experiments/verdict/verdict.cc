@@ -98,13 +98,14 @@ Verdict verdict_of(const Speedup& speedup, double compressed_share, bool fits) {
 
 std::string why_not_judged(double compressed_share, double steps) {
   return fmt::format(
-      "only {:.3g} % of the {} steps compress, too few to say anything of compression; give "
-      "--steps of a longer run, or a usual warm-up with --freeze-step 20%",
+      "only {:.3g} % of the {} steps compress, too few for a verdict; try: a longer run (--steps), "
+      "or "
+      "--freeze-step 20%",
       100 * compressed_share, steps);
 }
 
 std::string no_warm_up_text() {
-  return "it compresses from its first step on, before there is a variance to freeze; give "
+  return "it compresses from the first step on, before the variance is known; try: "
          "--freeze-step 20%";
 }
 
@@ -144,10 +145,10 @@ bool LeftOut::add(WarmUp warm_up, bool fails) {
 std::string left_out_text(const LeftOut& left_out) {
   std::vector<std::string> said;
   if (left_out.failing > 0)
-    said.push_back(fmt::format("{} whose backend ends with an error there", left_out.failing));
+    said.push_back(fmt::format("{} whose backend ends with an error", left_out.failing));
   if (left_out.no_warm_up > 0)
     said.push_back(
-        fmt::format("{} without warm-up (freeze_step 0 or 1), which have no variance to freeze",
+        fmt::format("{} without warm-up (freeze_step 0 or 1): the variance is not yet known",
                     left_out.no_warm_up));
   if (left_out.early > 0)
     said.push_back(fmt::format(

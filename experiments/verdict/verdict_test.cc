@@ -90,8 +90,8 @@ TEST_CASE("verdict: unusual shares of warm-up are recognised") {
   CHECK(warm_up_of(502, 999) == WarmUp::most_of_the_run);
   CHECK(left_out_text({}).empty());
   CHECK(left_out_text({2, 4, 1, 3}) ==
-        "3 whose backend ends with an error there; 2 without warm-up (freeze_step 0 or 1), which "
-        "have no variance to freeze; 4 that freeze in the first 10 % of their steps, earlier than "
+        "3 whose backend ends with an error; 2 without warm-up (freeze_step 0 or 1): the variance "
+        "is not yet known; 4 that freeze in the first 10 % of their steps, earlier than "
         "published recipes; 1 that warm up for more than 50 % of their steps");
   LeftOut left_out;
   CHECK_FALSE(left_out.add(WarmUp::usual, false));

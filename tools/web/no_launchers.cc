@@ -10,7 +10,7 @@ bool is_launcher_file(std::string_view text) {
 }
 
 LauncherFile decode(std::string_view, const std::string& file) {
-  fail_input({file, 0, {}}, "is a launcher's YAML, which the page does not read",
+  fail_input({file, 0, {}}, "is a YAML file of a launcher, which this page cannot read",
              "its DeepSpeed JSON, or the lambcast command");
 }
 

@@ -1,0 +1,162 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "experiments/output/forecast_output.h"
+#include "experiments/search/layout_search_output.h"
+#include "sim/base/csv.h"
+#include "sim/base/json.h"
+
+namespace lambcast {
+namespace {
+
+Json compressed_json(const std::optional<CompressedLayout>& compressed) {
+  if (!compressed) return nullptr;
+  const bool runs = compressed->step_time_us.has_value();
+  return {{"optimizer", compressed->optimizer},
+          {"step_time_us", runs ? Json(*compressed->step_time_us) : Json(nullptr)},
+          {"speedup", runs ? Json(compressed->speedup.value) : Json(nullptr)},
+          {"refused", compressed->refused},
+          {"speedup_low", runs ? Json(compressed->speedup.low) : Json(nullptr)},
+          {"speedup_high", runs ? Json(compressed->speedup.high) : Json(nullptr)}};
+}
+
+Json layout_json(const FoundLayout& found) {
+  const LayoutCandidate& layout = found.layout;
+  const auto [loss, share] = found.shares.largest_loss();
+  Json json{{"tp", layout.tp},
+            {"cp", layout.cp},
+            {"ep", layout.ep},
+            {"etp", layout.etp == 0 ? layout.tp : layout.etp},
+            {"pp", layout.pp},
+            {"dp", found.dp},
+            {"interleave", layout.interleave},
+            {"split", found.split},
+            {"micro_batch", layout.micro_batch},
+            {"micro_batches", found.micro_batches},
+            {"zero_stage", layout.zero_stage},
+            {"recompute", layout.recompute},
+            {"sequence_parallel", layout.sequence_parallel == "true"},
+            {"step_time_us", found.step.step_time.us()},
+            {"step_time_low_us", found.step.step_time_low.us()},
+            {"step_time_high_us", found.step.step_time_high.us()},
+            {"peak_bytes_per_gpu", found.peak.value()},
+            {"samples_per_s", found.samples_per_s},
+            {"tokens_per_s", found.tokens_per_s},
+            {"tflops_per_gpu", found.tflops_per_gpu},
+            {"mfu", found.utilization},
+            {"shares",
+             {{"compute", found.shares.compute},
+              {"layers", found.shares.layers},
+              {"gradients", found.shares.gradients},
+              {"bubble", found.shares.bubble},
+              {"compression", found.shares.compression},
+              {"optimizer", found.shares.optimizer}}},
+            {"largest_loss", loss},
+            {"largest_loss_share", share},
+            {"compressed", compressed_json(found.compressed)},
+            {"quantized", compressed_json(found.quantized)},
+            {"fp8", compressed_json(found.fp8)},
+            {"simulate", simulate_line(found.what_if)},
+            {"memory_tight", found.tight}};
+  return json;
+}
+
+}  // namespace
+
+std::string layout_search_json(const LayoutSearch& search) {
+  const LayoutSpace& space = search.space;
+  Json json{{"schema_version", 1},
+            {"tool", "lambcast"},
+            {"version", tool_version},
+            {"inputs",
+             {{"model", space.base.model->name},
+              {"cluster", space.base.cluster->name},
+              {"device", space.base.device->name},
+              {"framework", std::string(name_of(space.base.parallelism->framework.name))},
+              {"optimizer", search.optimizer},
+              {"gpus", space.base.gpus},
+              {"global_batch", search.space.global_batch},
+              {"seq_len", space.base.seq_len}}},
+            {"candidates", search.candidates},
+            {"forecast", search.forecast},
+            {"refused", Json::array()},
+            {"layouts", Json::array()},
+            {"best_compressed", nullptr}};
+  for (const RefusedLayouts& refused : search.refused)
+    json["refused"].push_back(
+        {{"reason", refused.reason}, {"count", refused.count}, {"example", refused.example}});
+  for (const FoundLayout& found : search.best) json["layouts"].push_back(layout_json(found));
+  if (search.best_compressed) json["best_compressed"] = layout_json(*search.best_compressed);
+  return json_lines(json);
+}
+
+namespace {
+
+constexpr const char* csv_header =
+    "rank,tp,cp,ep,pp,dp,interleave,micro_batch,micro_batches,zero_stage,recompute,"
+    "sequence_parallel,step_time_us,step_time_low_us,step_time_high_us,peak_bytes_per_gpu,"
+    "samples_per_s,tokens_per_s,tflops_per_gpu,mfu,largest_loss,largest_loss_share,"
+    "compressed_optimizer,compressed_step_time_us,compressed_speedup,compressed_refused,"
+    "quantized_step_time_us,quantized_speedup,fp8_step_time_us,fp8_speedup,split,"
+    "memory_tight,compressed_speedup_low,compressed_speedup_high,quantized_speedup_low,"
+    "quantized_speedup_high,fp8_speedup_low,fp8_speedup_high\n";
+
+}  // namespace
+
+std::string layout_search_csv(const LayoutSearch& search) {
+  std::string out = csv_header;
+  for (std::size_t i = 0; i < search.best.size(); ++i) {
+    const FoundLayout& found = search.best[i];
+    const LayoutCandidate& layout = found.layout;
+    const auto [loss, share] = found.shares.largest_loss();
+    const auto whole = [](std::int64_t value) { return fmt::format("{}", value); };
+    const CompressedLayout compressed = found.compressed.value_or(CompressedLayout());
+    const bool runs = compressed.step_time_us.has_value();
+    const CompressedLayout quantized = found.quantized.value_or(CompressedLayout());
+    const bool quantizes = quantized.step_time_us.has_value();
+    const CompressedLayout fp8 = found.fp8.value_or(CompressedLayout());
+    out += csv::row({whole(static_cast<std::int64_t>(i) + 1),
+                     whole(layout.tp),
+                     whole(layout.cp),
+                     whole(layout.ep),
+                     whole(layout.pp),
+                     whole(found.dp),
+                     whole(layout.interleave),
+                     whole(layout.micro_batch),
+                     whole(found.micro_batches),
+                     whole(layout.zero_stage),
+                     layout.recompute,
+                     layout.sequence_parallel,
+                     csv::number(found.step.step_time.us()),
+                     csv::number(found.step.step_time_low.us()),
+                     csv::number(found.step.step_time_high.us()),
+                     csv::number(found.peak.value()),
+                     csv::number(found.samples_per_s),
+                     csv::number(found.tokens_per_s),
+                     csv::number(found.tflops_per_gpu),
+                     csv::number(found.utilization),
+                     loss,
+                     csv::number(share),
+                     compressed.optimizer,
+                     runs ? csv::number(*compressed.step_time_us) : "",
+                     runs ? csv::number(compressed.speedup.value) : "",
+                     compressed.refused,
+                     quantizes ? csv::number(*quantized.step_time_us) : "",
+                     quantizes ? csv::number(quantized.speedup.value) : "",
+                     fp8.step_time_us ? csv::number(*fp8.step_time_us) : "",
+                     fp8.step_time_us ? csv::number(fp8.speedup.value) : "",
+                     found.split,
+                     found.tight ? "true" : "false",
+                     runs ? csv::number(compressed.speedup.low) : "",
+                     runs ? csv::number(compressed.speedup.high) : "",
+                     quantizes ? csv::number(quantized.speedup.low) : "",
+                     quantizes ? csv::number(quantized.speedup.high) : "",
+                     fp8.step_time_us ? csv::number(fp8.speedup.low) : "",
+                     fp8.step_time_us ? csv::number(fp8.speedup.high) : ""}) +
+           "\n";
+  }
+  return out;
+}
+
+}  // namespace lambcast
