@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "experiments/output/mean_step.h"
@@ -217,13 +218,13 @@ TEST_CASE("site forecast: 10,000 exchanges of unlike sites with a matrix take le
   const SiteForecast unlike = forecast_text(description(rates, sites));
   CHECK(unlike.group.pairs.size() == count * (count - 1) / 2);
   CHECK_THAT(site_forecast_table(unlike), Contains("66 pairs of sites: 1 Gbit/s"));
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // of the processor, which other tests share
   constexpr int repeats = 20;
   CHECK(repeats * count * unlike.options.size() > 10'000);
   for (int i = 0; i < repeats; ++i)
     for (const OuterOption& option : unlike.options)
       CHECK(round_with(unlike, option.exchange).utilisation == option.round.utilisation);
-  CHECK(seconds_since(start) < 1);
+  CHECK(std::clock() - start < CLOCKS_PER_SEC);
 }
 
 TEST_CASE("site forecast: all exchanges of 250 sites are forecast in less than a second") {

@@ -17,14 +17,14 @@ namespace {
 constexpr double backward_share = 2.0 / 3;
 
 constexpr std::array codecs{
-    OuterCodec{"fp32", 32, true, "DiLoCo"},
-    OuterCodec{"bf16", 16, true, "Streaming DiLoCo"},
-    OuterCodec{"fp16", 16, true, "OpenDiLoCo"},
-    OuterCodec{"int8", 8, true, "prime (INTELLECT-1): requantised at each hop"},
-    OuterCodec{"e3m0", 4, false, "Streaming DiLoCo: codes of unreduced values"},
-    OuterCodec{"int4", 4, false, "Decoupled DiLoCo"},
+    OuterCodec{"fp32", 32, true},  // DiLoCo
+    OuterCodec{"bf16", 16, true},  // Streaming DiLoCo
+    OuterCodec{"fp16", 16, true},  // OpenDiLoCo
+    OuterCodec{"int8", 8, true},   // prime (INTELLECT-1): requantised at each hop
+    OuterCodec{"e3m0", 4, false},  // Streaming DiLoCo: codes of unreduced values
+    OuterCodec{"int4", 4, false},  // Decoupled DiLoCo
     // 64 of each 4,096 values are sent, each with an index of 12 bits and a value of 2 bits.
-    OuterCodec{"topk-2bit", 64.0 * 14 / 4096, false, "SparseLoCo"},
+    OuterCodec{"topk-2bit", 64.0 * 14 / 4096, false},  // SparseLoCo
 };
 
 // Bytes of a fragment that a site sends and receives, and the number of round trips.
@@ -224,34 +224,27 @@ double share_with_quorum(std::span<const double> chances, const OuterExchange& e
 // sites. Sites that a quorum leaves out replace members that fail or leave.
 void add_membership(const SiteGroup& group, const OuterExchange& exchange, OuterRound& round) {
   const std::vector<Site>& sites = group.sites;
-  std::vector<double> chances;  // of each site, that it trains, if only its own failures stop it
-  double failures = 0, gpus = 0, up = 0;
+  const bool replaced = round.members.size() < sites.size();
+  std::vector<double> chances;  // of each site, that it trains while rounds go on
+  double failures = 0, up = 0;
   for (std::size_t i = 0; i < sites.size(); ++i) {
     const Duration undone = round.times[i].scaled(0.5);
     const double share = failure_share(sites[i], undone);
     failures += share;
-    chances.push_back(present_share(sites[i], undone) / (1 + share));
-    gpus += sites[i].gpus;
-    up += sites[i].gpus / (1 + share);
+    up += 1 / (1 + share) / static_cast<double>(sites.size());
+    chances.push_back(present_share(sites[i], undone) /
+                      (replaced || exchange.decoupled ? 1 + share : 1));
   }
-  round.work.assign(sites.size(), 0);
-  for (const std::size_t i : round.members) round.work[i] = chances[i];
-  double all = 1;  // share of the time in which rounds go on
-  if (round.members.size() < sites.size()) {
+  double all = exchange.decoupled ? share_with_quorum(chances, exchange) : 1 / (1 + failures);
+  if (replaced) {
     const std::vector<double> of_counts = chances_of_counts(chances);
+    all = 1;
     for (std::size_t k = 0; k < round.members.size(); ++k) all -= of_counts[k];
-    for (const std::size_t i : round.members) round.work[i] = 1;
-    round.up_share = all;
-  } else if (exchange.decoupled) {
-    all = share_with_quorum(chances, exchange);
-    round.up_share = up / gpus;
-  } else {
-    all = round.up_share = 1 / (1 + failures);
-    for (std::size_t i = 0; i < sites.size(); ++i)
-      chances[i] = round.work[i] = present_share(sites[i], round.times[i].scaled(0.5));
   }
+  round.up_share = exchange.decoupled ? up : all;
   round.training = training_sites(chances);
-  for (double& work : round.work) work *= all;
+  round.work.assign(sites.size(), 0);
+  for (const std::size_t i : round.members) round.work[i] = all * (replaced ? 1 : chances[i]);
 }
 
 }  // namespace

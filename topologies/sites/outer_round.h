@@ -65,9 +65,8 @@ namespace lambcast {
 // Encoding of a weight's change on the wire.
 struct OuterCodec {
   std::string_view name;
-  double bits = 32;       // bits per weight
-  bool sums = true;       // whether a ring may add codes at each hop
-  std::string_view of{};  // the programs or papers that use it
+  double bits = 32;  // bits per weight
+  bool sums = true;  // whether a ring may add codes at each hop
 };
 std::span<const OuterCodec> outer_codecs();
 // Returns the codec. Throws Error (usage) naming `flag` if the name is unknown.
