@@ -222,7 +222,7 @@ FoundLayout found(const LayoutSpace& space, const LayoutCandidate& candidate, La
   found.micro_batches = training.batch.gas;
   found.step = step.metrics;
   found.shares = shares_of(step);
-  found.time = time_at_ends(step, training.optimizer(), training.kernels);
+  found.time = time_at_ends(step, training);
   const MemoryForecast memory = forecast_memory(training);
   found.peak = memory.peak;
   found.peak_high = memory.high();
@@ -258,7 +258,7 @@ void add_step(const WhatIf& what_if, const FoundLayout& plain, LayoutJudge& judg
   const TrainingPlan training = resolve(what_if, judge.catalog()).training;
   const StepRun step = judge.step(training, Intervals::found);
   result.step_time_us = step.metrics.step_time.us();
-  result.speedup = ratio_of(plain.time, time_at_ends(step, training.optimizer(), training.kernels));
+  result.speedup = ratio_of(plain.time, time_at_ends(step, training));
 }
 
 // The same division of the model with the 1-bit optimizer, which ZeRO does not run with.

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "models/training/price/measured_program.h"
+#include "topologies/common_error.h"
 #include "topologies/communication_key.h"
 
 namespace lambcast {
@@ -52,6 +53,22 @@ std::size_t source_of(const PlanOp& op, OptimizerType optimizer, Kernels kernels
 
 Interval ends_of(const Price& price) { return interval_of(price.time, price.wires, price.compute); }
 
+// Returns the mean share of the errors of one collective's calls that is common to all collectives
+// (common_error.h), weighted with the widths of their intervals.
+double common_share(const StepRun& step, const std::vector<OpId>& ops, const Cluster& cluster) {
+  double common = 0, all = 0;
+  for (const OpId op : ops) {
+    const auto& work = step.plan.ops[op].work;
+    const Slowdown* slowdown = std::get_if<Slowdown>(&work);
+    const Call& call = slowdown == nullptr ? std::get<Call>(work) : slowdown->beside;
+    const Interval ends = ends_of(step.prices[op]);
+    const double width = (ends.high - ends.low).s();
+    common += width * common_error(cluster, call.backend, call.op, call.group);
+    all += width;
+  }
+  return all > 0 ? common / all : 0;
+}
+
 bool same_tables(const Calibration* a, const Calibration* b) {
   if (a == nullptr || b == nullptr) return a == b;
   Calibration other = *b;
@@ -84,36 +101,41 @@ void TimeAtEnds::add(const TimeAtEnds& step, double times) {
   for (std::size_t i = 0; i < error_sources; ++i) {
     at[i].low_s += times * step.at[i].low_s;
     at[i].high_s += times * step.at[i].high_s;
+    at[i].common_s += times * step.at[i].common_s;
   }
 }
 
-TimeAtEnds time_at_ends(const StepRun& step, OptimizerType optimizer, Kernels kernels) {
+TimeAtEnds time_at_ends(const StepRun& step, const TrainingPlan& training) {
   TimeAtEnds time;
   time.s = step.metrics.step_time.s();
   time.at.fill({time.s, time.s});
+  std::array<std::vector<OpId>, error_sources> sources;
+  for (OpId op = 0; op < step.prices.size(); ++op)
+    sources[source_of(step.plan.ops[op], training.optimizer(), training.kernels)].push_back(op);
   // In a serial timeline the step changes by the sum of the changes of its operations.
   const bool serial = in_a_row(step.execution.timeline);
-  std::array<std::vector<OpId>, error_sources> sources;
-  for (OpId op = 0; op < step.prices.size(); ++op) {
-    const std::size_t source = source_of(step.plan.ops[op], optimizer, kernels);
-    sources[source].push_back(op);
-    if (!serial) continue;
-    const Interval ends = ends_of(step.prices[op]);
-    time.at[source].low_s += (ends.low - step.prices[op].time).s();
-    time.at[source].high_s += (ends.high - step.prices[op].time).s();
-  }
-  if (serial) return time;
-  StepInStreams streams(step.plan, step.prices);
-  const Duration expected = streams.lasts();
+  std::optional<StepInStreams> streams;
+  if (!serial) streams.emplace(step.plan, step.prices);
+  const double expected_s = serial ? 0 : streams->lasts().s();
   for (std::size_t source = 0; source < error_sources; ++source) {
     if (sources[source].empty()) continue;
     const auto change_at = [&](Duration Interval::*end) {
-      for (const OpId op : sources[source]) streams.set(op, ends_of(step.prices[op]).*end);
-      return streams.lasts().s() - expected.s();
+      double change_s = 0;
+      for (const OpId op : sources[source]) {
+        const Duration at_end = ends_of(step.prices[op]).*end;
+        change_s += (at_end - step.prices[op].time).s();
+        if (!serial) streams->set(op, at_end);
+      }
+      return serial ? change_s : streams->lasts().s() - expected_s;
     };
-    time.at[source].low_s += change_at(&Interval::low);
-    time.at[source].high_s += change_at(&Interval::high);
-    for (const OpId op : sources[source]) streams.set(op, step.prices[op].time);
+    TimeAtEnds::Ends& ends = time.at[source];
+    ends.low_s += change_at(&Interval::low);
+    ends.high_s += change_at(&Interval::high);
+    if (!serial)
+      for (const OpId op : sources[source]) streams->set(op, step.prices[op].time);
+    if (source >= collectives)
+      ends.common_s =
+          (ends.high_s - ends.low_s) * common_share(step, sources[source], *training.cluster);
   }
   return time;
 }
@@ -138,22 +160,32 @@ RatioInterval ratio_of(const TimeAtEnds& a, const TimeAtEnds& b, const ErrorSour
   RatioInterval ratio;
   ratio.value = a.s / b.s;
   double below = 0, above = 0;
-  const auto add = [&](std::size_t source, double one, double other) {
-    const double low = std::min({one, other, ratio.value});
-    const double high = std::max({one, other, ratio.value});
+  // Adds a source with these effects, as logarithms, of which `part` is independent of others.
+  const auto add = [&](std::size_t source, double one, double other, double part = 1) {
+    const double low = std::min({one, other, 0.0}), high = std::max({one, other, 0.0});
     if (low == high) return;  // most sources occur in neither run
-    below += std::pow(std::log(low / ratio.value), 2);
-    above += std::pow(std::log(high / ratio.value), 2);
-    if (high > low) ratio.shares.push_back({source, low, high});
+    below += part * low * low;
+    above += part * high * high;
+    ratio.shares.push_back({source, ratio.value * std::exp(low), ratio.value * std::exp(high)});
   };
+  const auto effect = [&](double at_end) { return std::log(at_end / ratio.value); };
+  double all_low = 0, all_high = 0;  // effects of the part that collectives have in common
   for (std::size_t i = 0; i < error_sources; ++i) {
-    if (common[i]) {
-      add(i, a.at[i].low_s / b.at[i].low_s, a.at[i].high_s / b.at[i].high_s);
-    } else {
-      add(i, a.at[i].low_s / b.s, a.at[i].high_s / b.s);
-      add(i, a.s / b.at[i].low_s, a.s / b.at[i].high_s);
+    const TimeAtEnds::Ends &one = a.at[i], &other = b.at[i];
+    if (!common[i]) {
+      add(i, effect(one.low_s / b.s), effect(one.high_s / b.s));
+      add(i, effect(a.s / other.low_s), effect(a.s / other.high_s));
+      continue;
     }
+    const double low = effect(one.low_s / other.low_s), high = effect(one.high_s / other.high_s);
+    const double widths = one.high_s - one.low_s + other.high_s - other.low_s;
+    const double shared = widths > 0 ? (one.common_s + other.common_s) / widths : 0;
+    add(i, low, high, 1 - shared);
+    all_low += std::sqrt(shared) * low;
+    all_high += std::sqrt(shared) * high;
   }
+  below += std::pow(std::min({all_low, all_high, 0.0}), 2);
+  above += std::pow(std::max({all_low, all_high, 0.0}), 2);
   ratio.low = ratio.value * std::exp(-std::sqrt(below));
   ratio.high = ratio.value * std::exp(std::sqrt(above));
   std::ranges::stable_sort(ratio.shares, std::ranges::greater(),

@@ -16,9 +16,14 @@
 // cancels), collectives on descriptions that differ at most in the rate of their NICs. Other
 // sources change each run separately.
 //
-// It is unknown whether the errors of two collectives of one library are equal. They are assumed
-// independent, which makes intervals of ratios too wide if they are equal. The interval of a single
-// run assumes that they are one error (interval.h).
+// Errors of NCCL's collectives on one machine are equal in part. With c the share of the variance
+// that a collective has in common with the others (topologies/common_error.h), and
+// x = ln(r(s)) - ln(r) the effect of a collective's end,
+//
+//   square of the effects of all collectives = sum of (1 - c) x^2 + (sum of sqrt(c) x)^2.
+//
+// So effects of opposite signs cancel in part: a slow network slows both runs. The interval of a
+// single run assumes that all collectives have one error (interval.h).
 #pragma once
 
 #include <array>
@@ -37,6 +42,7 @@ inline constexpr std::size_t error_sources = 35;
 struct TimeAtEnds {
   struct Ends {
     double low_s = 0, high_s = 0;
+    double common_s = 0;  // high_s - low_s, times the share c of collectives
   };
   double s = 0;
   std::array<Ends, error_sources> at{};
@@ -45,8 +51,8 @@ struct TimeAtEnds {
   void add(const TimeAtEnds& step, double times);
 };
 
-// Returns the times of a step with this optimizer and these kernels.
-TimeAtEnds time_at_ends(const StepRun& step, OptimizerType optimizer, Kernels kernels);
+// Returns the times of a step of this plan.
+TimeAtEnds time_at_ends(const StepRun& step, const TrainingPlan& training);
 
 // Kind of operation whose times a source moves.
 enum class ErrorOf { passes, copies, plain_kernels, exchange_kernels, onebit_kernels, wires };

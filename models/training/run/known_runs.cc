@@ -40,7 +40,7 @@ const KnownStep& KnownRun::step(const DistinctStep& step, CollectiveCosts& costs
   const StepRun run = run_step(plan_, one, costs, Intervals::found, noted.get());
   found.sources = noted;
   found.metrics = run.metrics;
-  found.time = time_at_ends(run, plan_.optimizer(), plan_.kernels);
+  found.time = time_at_ends(run, plan_);
   if (is_known) return known->known = std::move(found);
   return keep({one, std::move(found)}, most, steps_, oldest_).known;
 }

@@ -93,7 +93,7 @@ TEST_CASE("known runs: cached results of other runs equal those of the run's who
         CHECK(known.metrics.compress == alone.metrics.compress);
         CHECK(known.metrics.optimizer == alone.metrics.optimizer);
         CHECK(known.metrics.wire_bytes_per_gpu == alone.metrics.wire_bytes_per_gpu);
-        const TimeAtEnds time = time_at_ends(alone, runs[i].optimizer(), runs[i].kernels);
+        const TimeAtEnds time = time_at_ends(alone, runs[i]);
         CHECK(known.time.s == time.s);
         CHECK(std::ranges::equal(known.time.at, time.at, [](const auto& a, const auto& b) {
           return a.low_s == b.low_s && a.high_s == b.high_s;
