@@ -15,17 +15,20 @@ namespace lambcast {
 namespace {
 
 struct Score {
-  std::vector<double> off;  // |ln(forecast / measured)|
-  int right = 0;
+  std::vector<double> off, width;  // |ln(forecast / measured)| and ln(high / low)
+  int right = 0, inside = 0;
 
   void add(const CompressedSpeedup& one) {
     off.push_back(std::abs(std::log(one.forecast / one.measured)));
+    width.push_back(std::log(one.high / one.low));
     right += one.has_right_sign();
+    inside += one.inside();
   }
   std::string line(const std::string& name) const {
-    return fmt::format("{:<28} {:>4} {:>6.1f}% {:>6}\n", name, off.size(),
-                       100 * std::expm1(validate::quantile(off, 0.5)),
-                       fmt::format("{}/{}", right, off.size()));
+    return fmt::format(
+        "{:<28} {:>4} {:>6.1f}% {:>6} {:>6} {:>6.2f}\n", name, off.size(),
+        100 * std::expm1(validate::quantile(off, 0.5)), fmt::format("{}/{}", right, off.size()),
+        fmt::format("{}/{}", inside, off.size()), std::exp(validate::quantile(width, 0.5)));
   }
 };
 
@@ -33,6 +36,15 @@ std::vector<SourceFigure> all_rows(const UnseenStack& stack) {
   std::vector<SourceFigure> rows = stack.rows;
   rows.insert(rows.end(), stack.unstated_rows.begin(), stack.unstated_rows.end());
   return rows;
+}
+
+// Returns the ratio of two runs on one machine.
+RatioInterval ratio_on_one_machine(const SourceResult& a, const SourceResult& b) {
+  ErrorSources common = ErrorSources().set();
+  if (a.of.what_if.at("framework") != b.of.what_if.at("framework"))
+    for (std::size_t i = 0; i < error_sources; ++i)
+      if (what_errs(i) == ErrorOf::passes) common.reset(i);
+  return ratio_of(a.time, b.time, common);
 }
 
 double seconds_per_sample(const SourceResult& result) {
@@ -56,8 +68,10 @@ std::vector<CompressedSpeedup> compressed_speedups() {
       const SourceResult &of = by_name.at(run), &against = by_name.at(plain);
       LAMBCAST_CHECK(of.of.quantity == against.of.quantity, "{} against {}", run, plain);
       const double measured = seconds_per_sample(against) / seconds_per_sample(of);
-      speedups.push_back(
-          {stack.program, run, measured, measured * (1 + against.error) / (1 + of.error)});
+      const double forecast = measured * (1 + against.error) / (1 + of.error);
+      const RatioInterval ratio = ratio_on_one_machine(against, of);
+      speedups.push_back({stack.program, run, measured, forecast,
+                          forecast * ratio.low / ratio.value, forecast * ratio.high / ratio.value});
     }
   return speedups;
 }
@@ -71,8 +85,8 @@ std::string speedup_table(const std::vector<CompressedSpeedup>& speedups) {
     known->second.add(one);
     all.add(one);
   }
-  std::string out = fmt::format("{:<28} {:>4} {:>7} {:>6}\n", "speed-ups by fewer bits", "rows",
-                                "median", "sign");
+  std::string out = fmt::format("{:<28} {:>4} {:>7} {:>6} {:>6} {:>6}\n", "speed-ups by fewer bits",
+                                "rows", "median", "sign", "inside", "width");
   for (const auto& [program, score] : programs) out += score.line(program);
   return out + all.line("all programs");
 }

@@ -32,6 +32,8 @@ TEST_CASE("compressed speed-ups: the table counts signs and takes medians by pro
   using Catch::Matchers::Contains;
   CHECK_THAT(table, Contains("a                               1   25.0%    1/1"));
   CHECK_THAT(table, Contains("2/3"));
+  // 1.2 measured, within 1.1 and 1.54 forecast, a factor of 1.4.
+  CHECK_THAT(speedup_table({{"c", "four", 1.2, 1.3, 1.1, 1.54}}), Contains("1/1    1/1   1.40"));
 }
 
 // DeepSpeed's blog, samples per second of Adam and of 1-bit Adam: 143 and 185 on 4 GPUs, 45.5 and

@@ -140,6 +140,7 @@ void forecast_figure(SourceResult& result, const std::optional<ProgramPrior>& pr
     result.error = result.forecast / result.of.measured - 1;
     return;
   }
+  result.time = run.time;
   const MeanStep step =
       round > 1 ? mean_step(run) : mean_step(std::span(&step_of(run, result.of.stage), 1));
   result.exposed = step.parts[PartGroup::wire] / step.time_us;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "models/training/run/error_source.h"
 #include "validate/replay/source.h"
 
 namespace lambcast {
@@ -18,7 +19,8 @@ struct SourceResult {
   double forecast = 0, error = 0;
   double exposed = 0;  // share of the step in which communication is exposed
   std::optional<double> low,
-      high;  // interval of the forecast, in its quantity; memory has none
+      high;         // interval of the forecast, in its quantity; memory has none
+  TimeAtEnds time;  // of the whole run, for ratios of runs; memory and layers have none
 
   bool ok() const { return status == "ok"; }
   bool inside() const { return low && *low <= of.measured && of.measured <= *high; }
