@@ -119,8 +119,7 @@ Duration best_ring(const std::vector<std::vector<Duration>>& links) {
   for (const std::vector<Duration>& of_site : links)
     times.insert(times.end(), of_site.begin(), of_site.end());
   std::ranges::sort(times);
-  const auto [repeated, end] = std::ranges::unique(times);
-  times.erase(repeated, end);
+  times.erase(std::unique(times.begin(), times.end()), times.end());
   return *std::ranges::partition_point(times, [&](Duration slowest) {
     std::vector<unsigned> allowed(links.size());
     for (std::size_t i = 0; i < links.size(); ++i)
