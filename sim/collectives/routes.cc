@@ -4,6 +4,7 @@
 #include <array>
 #include <mutex>
 #include <span>
+#include <utility>
 
 #include "sim/base/check.h"
 #include "sim/collectives/exchange_loads.h"
@@ -52,12 +53,12 @@ class Finder {
     find(sends, halves, paths, [] {});
   }
 
-  // Finds the links of a set in pieces and calls `take` with each piece.
-  void find_pieces(const std::vector<Send>& sends, bool halves, LinkLists& piece,
+  // Finds the links of a set in pieces of about `most` links and calls `take` with each piece.
+  void find_pieces(const std::vector<Send>& sends, bool halves, std::size_t most, LinkLists& piece,
                    const FairShares::Take& take) {
     piece.clear();
     find(sends, halves, piece, [&] {
-      if (piece.links.size() < most_links_kept) return;
+      if (piece.links.size() < most) return;
       take(piece);
       piece.clear();
     });
@@ -264,29 +265,20 @@ Routes find_routes(const CommSchedule& schedule, const ProcessGroup& group,
       return {std::make_shared<const Paths>(
           flows, again(), message_loads(sends, each, group.siblings), machine->topology)};
     }
-    if (beside) {
-      LinkLists links;
-      links.reserve(flows, usual_links);
-      finder.find(sends, schedule.halves, links);
-      FlowLoads loads = shares.of(links, weights);
-      routes.push_back(
-          std::make_shared<const Paths>(std::move(links), std::move(loads), machine->topology));
-      continue;
-    }
     bool whole = false;  // whether `written` has all links
     const auto pieces = [&](const FairShares::Take& take) {
       if (whole) return take(written);
-      finder.find_pieces(sends, schedule.halves, written, take);
+      finder.find_pieces(sends, schedule.halves, beside ? ~std::size_t{0} : most_links_kept,
+                         written, take);
       whole = written.size() == flows;
     };
     FlowLoads loads = shares.of(pieces, weights);
-    // `written` is reused unless another set would overwrite it: sets of unequal flows need their
-    // links.
-    if (whole && schedule.send_sets.size() == 1)
-      return {
-          std::make_shared<const Paths>(std::move(written), std::move(loads), machine->topology)};
-    routes.push_back(
-        std::make_shared<const Paths>(flows, again(), std::move(loads), machine->topology));
+    if (whole && (beside || schedule.send_sets.size() == 1))
+      routes.push_back(std::make_shared<const Paths>(std::exchange(written, {}), std::move(loads),
+                                                     machine->topology));
+    else
+      routes.push_back(
+          std::make_shared<const Paths>(flows, again(), std::move(loads), machine->topology));
   }
   return routes;
 }
