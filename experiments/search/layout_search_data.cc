@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "experiments/output/forecast_output.h"
 #include "experiments/search/layout_search_output.h"
@@ -102,59 +103,33 @@ constexpr const char* csv_header =
     "memory_tight,compressed_speedup_low,compressed_speedup_high,quantized_speedup_low,"
     "quantized_speedup_high,fp8_speedup_low,fp8_speedup_high\n";
 
+// Returns the value of a column: "compressed_speedup" is "speedup" of "compressed". Empty if there
+// is none.
+std::string cell_of(const Json& layout, const std::string& column) {
+  for (const std::string kind : {"compressed", "quantized", "fp8"})
+    if (column.starts_with(kind + "_"))
+      return layout[kind].is_null() ? "" : cell_of(layout[kind], column.substr(kind.size() + 1));
+  const Json& value = layout.at(column);
+  if (value.is_null()) return "";
+  if (value.is_string()) return value.get<std::string>();
+  return value.is_number_float() ? csv::number(value.get<double>()) : value.dump();
+}
+
 }  // namespace
 
 std::string layout_search_csv(const LayoutSearch& search) {
   std::string out = csv_header;
   for (std::size_t i = 0; i < search.best.size(); ++i) {
-    const FoundLayout& found = search.best[i];
-    const LayoutCandidate& layout = found.layout;
-    const auto [loss, share] = found.shares.largest_loss();
-    const auto whole = [](std::int64_t value) { return fmt::format("{}", value); };
-    const CompressedLayout compressed = found.compressed.value_or(CompressedLayout());
-    const bool runs = compressed.step_time_us.has_value();
-    const CompressedLayout quantized = found.quantized.value_or(CompressedLayout());
-    const bool quantizes = quantized.step_time_us.has_value();
-    const CompressedLayout fp8 = found.fp8.value_or(CompressedLayout());
-    out += csv::row({whole(static_cast<std::int64_t>(i) + 1),
-                     whole(layout.tp),
-                     whole(layout.cp),
-                     whole(layout.ep),
-                     whole(layout.pp),
-                     whole(found.dp),
-                     whole(layout.interleave),
-                     whole(layout.micro_batch),
-                     whole(found.micro_batches),
-                     whole(layout.zero_stage),
-                     layout.recompute,
-                     layout.sequence_parallel,
-                     csv::number(found.step.step_time.us()),
-                     csv::number(found.step.step_time_low.us()),
-                     csv::number(found.step.step_time_high.us()),
-                     csv::number(found.peak.value()),
-                     csv::number(found.samples_per_s),
-                     csv::number(found.tokens_per_s),
-                     csv::number(found.tflops_per_gpu),
-                     csv::number(found.utilization),
-                     loss,
-                     csv::number(share),
-                     compressed.optimizer,
-                     runs ? csv::number(*compressed.step_time_us) : "",
-                     runs ? csv::number(compressed.speedup.value) : "",
-                     compressed.refused,
-                     quantizes ? csv::number(*quantized.step_time_us) : "",
-                     quantizes ? csv::number(quantized.speedup.value) : "",
-                     fp8.step_time_us ? csv::number(*fp8.step_time_us) : "",
-                     fp8.step_time_us ? csv::number(fp8.speedup.value) : "",
-                     found.split,
-                     found.tight ? "true" : "false",
-                     runs ? csv::number(compressed.speedup.low) : "",
-                     runs ? csv::number(compressed.speedup.high) : "",
-                     quantizes ? csv::number(quantized.speedup.low) : "",
-                     quantizes ? csv::number(quantized.speedup.high) : "",
-                     fp8.step_time_us ? csv::number(fp8.speedup.low) : "",
-                     fp8.step_time_us ? csv::number(fp8.speedup.high) : ""}) +
-           "\n";
+    const Json layout = layout_json(search.best[i]);
+    std::vector<std::string> row{fmt::format("{}", i + 1)};
+    std::istringstream columns(csv_header);
+    std::string column;
+    std::getline(columns, column, ',');  // the rank
+    while (std::getline(columns, column, ',')) {
+      if (column.ends_with('\n')) column.pop_back();
+      row.push_back(cell_of(layout, column));
+    }
+    out += csv::row(row) + "\n";
   }
   return out;
 }

@@ -313,18 +313,14 @@ std::string simulate_line(const WhatIf& what_if) {
 }
 
 std::string layout_search_table(const LayoutSearch& search) {
-  std::string out = answer_of(search) + faster_text(search) + compressed_text(search);
-  if (!search.best.empty())
-    out += fmt::format("\n{}\n{}", question_text(search), short_table(search.best));
-  else
-    out += question_text(search) + "\n";
-  out += counts_text(search);
-  if (search.best.empty()) return out;
-  return out +
-         "!: may not fit. Rates, losses, compression and the meaning of columns: --explain "
-         "layouts\n"
-         "The first one alone: " +
-         simulate_line(search.best.front().what_if) + "\n";
+  if (search.best.empty())
+    return answer_of(search) + compressed_text(search) + question_text(search) + "\n" +
+           explain_layout_search(search, "refused");
+  return fmt::format(
+      "{}{}{}\n{}\n{}{}!: may not fit. Rates, losses, compression and the meaning of columns: "
+      "--explain layouts\nThe first one alone: {}\n",
+      answer_of(search), faster_text(search), compressed_text(search), question_text(search),
+      short_table(search.best), counts_text(search), simulate_line(search.best.front().what_if));
 }
 
 std::string explain_layout_search(const LayoutSearch& search, std::string_view what) {
