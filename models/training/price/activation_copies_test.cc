@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "models/training/memory/layout_memory.h"
+#include "models/training/memory/memory.h"
 #include "models/training/plan/buffers.h"
 #include "models/training/plan/layout_contents.h"
 #include "models/training/run/layout_case.h"
