@@ -14,9 +14,10 @@ template <reference::Sign sign>
 void agrees_with_a_search() {
   const std::vector<std::uint32_t> table = nearest_table(sign);
   const auto& map = reference::dynamic_map(sign);
+  unsigned compared = 0;
   const auto agrees = [&](float x) {
-    INFO(x);
-    REQUIRE(nearest_code<sign>(table.data(), x) == reference::nearest(map, x));
+    if (nearest_code<sign>(table.data(), x) != reference::nearest(map, x)) FAIL(x);
+    ++compared;
   };
   for (std::size_t k = 1; k < map.size(); ++k) {
     agrees(map[k]);
@@ -33,6 +34,7 @@ void agrees_with_a_search() {
     agrees(x);
     agrees(-x);
   }
+  CHECK(compared > 1'500'000);
 }
 
 }  // namespace
