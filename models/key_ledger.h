@@ -35,7 +35,7 @@ struct CostlessKeys {
   std::string_view reason, keys;
 };
 
-// The keys of a format, by effect, except those of other tables. Any other key of a file is named.
+// Keys of a format by effect, except keys in other tables. All further keys of a file are `named`.
 struct KeysOfFormat {
   std::set<std::string> applied, named;
   std::vector<CostlessKeys> costless;
@@ -51,7 +51,7 @@ inline bool holds_name(std::string_view names, std::string_view name, char separ
   return false;
 }
 
-// Calls `act` with each name of a text in which spaces, or other separators, follow names.
+// Calls `act` with each name in a list of names with separators between them.
 template <typename Act>
 void for_each_name(std::string_view names, Act act, char separator = ' ') {
   while (!names.empty()) {

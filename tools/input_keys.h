@@ -9,8 +9,8 @@ namespace lambcast {
 // Returns, for each format, how many keys are applied, without cost, named and refused.
 std::string input_keys_summary();
 
-// Returns the names of these keys, those without cost by reason. A '*' stands for all keys with
-// that beginning.
+// Returns the names of these keys, with the keys without cost grouped by reason. A '*' stands for
+// all keys with that beginning.
 std::string input_keys_list();
 
 }  // namespace lambcast

@@ -27,14 +27,14 @@ struct PlanOptions {
   std::string explain;
 };
 
-// Prints what the answer leaves out, in its place.
+// Prints what --explain names, instead of the answer.
 void print_explanation(const PlanOptions& options, const LayoutSearch& found) {
   if (options.explain != "notes") return print_text(explain_layout_search(found, options.explain));
   Catalog catalog;
   if (!found.best.empty()) print_text(notes_text(findings_of(found.best.front().what_if, catalog)));
 }
 
-// Prints the findings of the best layout after the answer; notes by code.
+// Prints the findings of the best layout after the answer. Notes are listed by code only.
 void print_brief_findings(const LayoutSearch& found) {
   Catalog catalog;
   FindingTally findings;

@@ -126,7 +126,8 @@ class ChildProcess {
 };
 
 // Returns the command of lambcast-measure, which runs as a separate process: MPI stays out of the
-// program that fits. The first process states the number of weights whose steps are timed, if any.
+// program that fits. `weights` is the number of weights whose steps are timed; 0 if none are, and
+// for all processes except the first.
 std::vector<std::string> measuring(const SurveyFlags& flags, std::uint64_t weights = 0) {
   std::vector<std::string> words{next_to_this_program("lambcast-measure").string()};
   const std::pair<const char*, std::string> given[] = {
@@ -211,7 +212,7 @@ class Survey {
     if (!question_.empty()) verdict_before_ = advice_on(flags.cluster);
   }
 
-  // Returns the weights of the question's model if GPUs can time the steps that update them.
+  // Returns the number of weights whose update is timed; 0 without a model, and with MPI.
   auto step_weights() const { return backend_ == Backend::nccl ? weights_of(question_) : 0; }
 
   // Called when the measuring program has written `done`: the plan or a table. Returns whether

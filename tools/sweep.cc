@@ -76,7 +76,7 @@ void say_findings(const SweepSummary& summary, const SweepPlan& plan, const Swee
     say(sentence);
 }
 
-// Says what the report lacks. Figures that these rows cannot fill are counted in one line.
+// Prints what the report lacks. Figures that these rows cannot fill are counted in one line.
 void say_messages(const std::vector<std::string>& messages, const std::string& out) {
   std::size_t figures = 0;
   for (const std::string& message : messages)

@@ -12,7 +12,7 @@ constexpr double of_rings = 0.74, of_connections = 0.47, of_one_nic = 0.95;
 constexpr double of_a_fit = 0.3;
 constexpr double connection_spread = 0.4;
 
-// Returns the probability that a ring's TCP connections carry all that the NIC does.
+// Returns the probability that the NIC limits a ring, and not its TCP connections.
 double nic_is_the_limit(const Cluster& cluster, const ProcessGroup& group) {
   const LibrarySpec& nccl = cluster.nccl;
   if (cluster.network != NetworkKind::socket || !nccl.flow_cap || group.nodes() == 1) return 0;

@@ -1,4 +1,4 @@
-// How far the errors of NCCL's collectives on one machine go together.
+// Correlation of the errors of NCCL's collectives on one machine.
 //
 // The logarithm of measured / forecast is modelled as the sum of a part that all of these
 // collectives have in common, with the share c of the variance, and an independent part of each:
@@ -9,6 +9,7 @@
 //   all_to_all and send_recv over several nodes                              0
 //   operations without a root over TCP if the NIC is the limit, not its
 //   connections                                                              0.95
+//   broadcast and reduce in that case                                        0.74
 //   operations that were calibrated on this machine                          0.3
 //   MPI                                                                      unknown, taken as 0
 //
@@ -24,9 +25,9 @@
 // of 100 Mbit/s by 0.01 (45 rows). Broadcasts are off by another 0.5 there.
 //
 // The rate of a connection is known less well than that of a NIC: its logarithm has a standard
-// deviation of 0.4 over sites, and is an error of the operations that fill few connections. The
-// half width of NCCL over sockets is 0.9 (calibration.h), so 1 - (1.645 x 0.4 / 0.9)^2 = 0.47
-// remains in common. The NIC is the limit with the probability
+// deviation of 0.4 over sites. Only operations that fill few connections have this error, so it is
+// not in common. The half-width of NCCL over sockets is 0.9 (calibration.h), so
+// 1 - (1.645 x 0.4 / 0.9)^2 = 0.47 remains in common. The NIC is the limit with the probability
 //
 //   p = Phi(ln(rate of all connections / rate that the NIC reaches) / 0.4)
 //
@@ -37,8 +38,8 @@
 
 namespace lambcast {
 
-// Returns c for collectives of this kind. The larger c is, the better is the ratio of two
-// operations' times known.
+// Returns c for collectives of this kind. The larger c is, the narrower is the interval of the
+// ratio of two operations' times.
 double common_error(const Cluster& cluster, Backend backend, Op op, const ProcessGroup& group);
 
 }  // namespace lambcast

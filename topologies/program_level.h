@@ -13,13 +13,13 @@
 //                            several were measured (optional)
 //   fewest_gpus = 8          of the runs that were measured (optional)
 //   most_gpus = 64
-//   products = 0.94          measured over forecast time of kernels of a kind, over that of all
-//   attention = 1.21         kernels, where a profile of the job tells them apart (optional;
+//   products = 0.94          level of each kind of kernels, relative to that of all kernels, from a
+//   attention = 1.21         profile of the job that tells them apart (optional;
 //   element_wise = 1.08      validate/program/trace_report.h)
 //
-// The level multiplies forward and backward times of that program, for any model and layout. Kinds
-// redistribute it: another model or sequence length has other shares of each. They apply to passes
-// priced kernel by kernel.
+// The level multiplies forward and backward times of that program, for any model and layout. The
+// levels of kinds redistribute these times, since another model or sequence length has other shares
+// of each kind. They apply to passes that are priced kernel by kernel.
 //
 // A program without such a section has a prior: level 1, with the spread of levels over programs
 // and machines to which no constant was fitted. The numbers are data, program_prior.toml, learned
@@ -33,7 +33,8 @@
 
 namespace lambcast {
 
-// Time of kernels of a kind over the forecast, relative to that of all kernels of the passes.
+// Measured over forecast time of each kind of kernels, divided by that ratio of all kernels of the
+// passes.
 struct KindLevels {
   double products = 1, attention = 1, element_wise = 1;
   bool operator==(const KindLevels&) const = default;

@@ -112,9 +112,9 @@ double busbw_GBps(const Measurement& measurement, const Row& row);
 // columns are for human readers: only the time is used, and the ratios of bandwidths to times are
 // recorded. `lambcast measure` adds the column `wrong`, the elements that differ from the exact
 // result, empty if none was checked, and the same columns in place: in_place_us, in_place_min_us,
-// in_place_max_us, in_place_wrong. With `in_place` those are the times, if there are any. A header
-// without `kind` counts as published; `operation` and `ranks` replace missing lines. Throws Error
-// with file, line and reason, also for a row with wrong results.
+// in_place_max_us, in_place_wrong. With `in_place`, times are read from these columns, if there are
+// any. A header without `kind` counts as published; `operation` and `ranks` replace missing lines.
+// Throws Error with file, line and reason, also for a row with wrong results.
 Measurement read_measurement_csv(std::string_view text, std::string_view name,
                                  std::optional<Operation> operation = {},
                                  std::optional<int> ranks = {}, bool in_place = false);

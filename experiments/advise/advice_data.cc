@@ -46,7 +46,8 @@ Json exchanges_json(const Advice& advice) {
   return all;
 }
 
-// The gain of compression and that of the change before it.
+// Returns the speed-ups of `answer.plain` over the question's baseline, and of compression over
+// `answer.plain`; null if it is not set.
 Json plain_json(const Answer& answer) {
   if (!answer.plain) return nullptr;
   const PlainStep& plain = *answer.plain;

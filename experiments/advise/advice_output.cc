@@ -77,7 +77,8 @@ std::string table_of(const Answer& answer) {
   return out;
 }
 
-// The backends, the best of the fused kernels, and the names of those that cannot run.
+// Formats the backends, the best backend of the fused kernels, and the names of the backends that
+// cannot run.
 std::string backends_text(const Advice& advice) {
   std::string out = "\n" + table_of(advice.answer);
   if (advice.fused) {
@@ -92,7 +93,7 @@ std::string backends_text(const Advice& advice) {
   return out;
 }
 
-// Returns whether the change of a step and the break-even are stated.
+// Returns whether backend_details() states the change of a step and the break-even.
 bool explains(const Advice& advice, const Answer& answer) {
   return advice.judged() && answer.backends.front().fits;
 }
@@ -193,7 +194,7 @@ std::string exchange_table(const std::vector<ExchangeAdvice>& exchanges) {
   return out;
 }
 
-// The fastest exchanges that fit, and the one that the answer is about.
+// Formats the fastest exchanges that fit, and the exchange of the optimizer in the question.
 std::string fastest_exchanges(const Advice& advice) {
   constexpr std::size_t most = 3;
   std::vector<ExchangeAdvice> shown;
@@ -231,7 +232,7 @@ std::string without_zero_text(const Advice& advice) {
   const Device& device = *advice.answer.scenario.training.device;
   const std::string name = advice.plain_optimizer + " without ZeRO";
   std::string out = name;
-  // The verdict states the gain if there is one.
+  // If there is a gain, the verdict states it already.
   if (!advice.answer.plain_gains())
     out += fmt::format(" is {} as fast as {}", ratio_text(plain.speedup), advice.baseline);
   if (!plain.fits)

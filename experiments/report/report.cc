@@ -101,7 +101,7 @@ std::string spread_table(const std::vector<Spread>& spreads) {
   return text;
 }
 
-// Returns the rows of the largest medians of each cluster, or all rows if they fit a screen.
+// Returns the rows with the largest medians of each cluster, or all rows if they fit a screen.
 std::vector<Spread> best_spreads(const std::vector<Spread>& spreads) {
   constexpr std::size_t most = 9;
   std::map<std::string, std::size_t> shown;

@@ -186,7 +186,8 @@ void form_of_momenta(TrainingPlan& training, std::vector<Finding>& findings) {
                    optimizer, name_of(exchange))});
 }
 
-// Checks that the steps before an exchange can all_reduce gradients.
+// Checks that the steps before the exchange begins can all_reduce gradients. Adds a warning if the
+// run ends before the exchange begins.
 void check_start(const TrainingPlan& training, std::vector<Finding>& findings) {
   const std::int64_t start = training.exchange.start;
   if (start == 0) return;

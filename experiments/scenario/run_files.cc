@@ -305,7 +305,8 @@ namespace {
 
 using KeyValues = std::vector<std::pair<std::string, std::string>>;
 
-// Returns the what-if keys that a DeepSpeed JSON amounts to, without their values.
+// Returns the what-if keys that a DeepSpeed JSON sets. Only the keys are used; some values are
+// empty.
 KeyValues keys_of(const deepspeed::DeepSpeedConfig& config) {
   KeyValues keys = config.layout;
   const auto add = [&](const char* key, bool given) {

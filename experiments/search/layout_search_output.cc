@@ -102,7 +102,8 @@ struct Column {
   bool left_out_if_uniform = false;
 };
 
-// Leaves out columns with one value in all rows if they allow it.
+// Formats the layouts. Columns with `left_out_if_uniform` are left out if all rows have the same
+// value.
 std::string table_of(const std::vector<FoundLayout>& best, const std::vector<Column>& columns) {
   std::vector<std::string> lines{" #"};
   for (std::size_t i = 0; i < best.size(); ++i) lines.push_back(fmt::format("{:>2}", i + 1));
@@ -124,7 +125,7 @@ std::string table_of(const std::vector<FoundLayout>& best, const std::vector<Col
   return out;
 }
 
-// The degrees and settings of a layout.
+// Returns the columns for the degrees and settings of a layout.
 std::vector<Column> layout_columns(bool left_out_if_uniform) {
   const auto number = [&](const char* title, int LayoutCandidate::*of) {
     return Column{title,
@@ -174,7 +175,7 @@ Column loss_column() {
           }};
 }
 
-// The layouts on one screen: columns that differ, memory, and step time in one unit.
+// Formats the layouts for one screen: settings that differ, memory and step time.
 std::string short_table(const std::vector<FoundLayout>& best) {
   std::vector<Column> columns = layout_columns(true);
   columns.push_back(memory_column());
@@ -185,7 +186,8 @@ std::string short_table(const std::vector<FoundLayout>& best) {
                                          found.step.step_time_high.s());
                      }});
   columns.push_back(loss_column());
-  // Columns that --explain layouts has too, the least important first.
+  // A table that is too wide loses these columns, the least important first. --explain layouts
+  // prints them too.
   for (const std::string_view title : {"largest loss", "split", "v", "within"}) {
     const std::string table = table_of(best, columns);
     if (table.find('\n') <= page_width) return table;

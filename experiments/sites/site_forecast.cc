@@ -127,14 +127,15 @@ double samples_per_s(const SiteForecast& forecast, const OuterRound& round) {
   return samples;
 }
 
-// Returns the number of exchanges of all weights in the run; those of fragments count in part.
+// Returns how often the run exchanges all weights. The exchange of one of F fragments counts as
+// 1/F.
 double exchanges_of_run(const SiteForecast& forecast) {
   const OuterExchange& exchange = forecast.exchange;
   const std::int64_t ended = forecast.run_steps * exchange.fragments / exchange.every;
   return static_cast<double>(ended) / exchange.fragments;
 }
 
-// Returns the seconds of the run's steps and of the exchanges that it reaches.
+// Returns the seconds of the run's steps, and of the exchanges that fall within them.
 double run_seconds(const SiteForecast& forecast, const OuterRound& round, double samples) {
   const double rounds = static_cast<double>(forecast.run_steps) / forecast.exchange.every;
   const double exchanging = (1 - round.kept) * exchanges_of_run(forecast) / rounds;
@@ -161,7 +162,7 @@ void add_run(SiteForecast& forecast) {
       run_seconds(forecast, forecast.high, samples) * longer(forecast.failures.high);
 }
 
-// Adds a warning if the sites exchange no weight, or seldom.
+// Adds a warning if the run has no exchange, or fewer than 10.
 void find_few_rounds(SiteForecast& forecast) {
   const std::int64_t every = forecast.exchange.every, steps = forecast.run_steps;
   constexpr std::int64_t least_rounds = 10;

@@ -120,7 +120,7 @@ TEST_CASE("site forecast: a run has the exchanges that it reaches, and names too
   CHECK(two.run_s.mean == Approx(250 * plain_step_s() + 2 * transfer).epsilon(1e-6));
   CHECK(*two.egress_usd == Approx(2 * two.egress.value() * 1e-10));
   CHECK(finds(two, "exchange-seldom"));
-  // Four fragments are sent every 25 steps, ten of them in 250 steps.
+  // One of four fragments is sent every 25 steps: ten in 250 steps, or all weights 2.5 times.
   CHECK(*run_of("250", 4).egress_usd == Approx(2.5 * two.egress.value() * 1e-10));
   const SiteForecast ten = run_of("1000", 1);
   CHECK(!finds(ten, "exchange-never"));
@@ -218,7 +218,7 @@ TEST_CASE("site forecast: 10,000 exchanges of unlike sites with a matrix take le
   const SiteForecast unlike = forecast_text(description(rates, sites));
   CHECK(unlike.group.pairs.size() == count * (count - 1) / 2);
   CHECK_THAT(site_forecast_table(unlike), Contains("66 pairs of sites: 1 Gbit/s"));
-  const std::clock_t start = std::clock();  // of the processor, which other tests share
+  const std::clock_t start = std::clock();  // CPU time: tests share the processor
   constexpr int repeats = 20;
   CHECK(repeats * count * unlike.options.size() > 10'000);
   for (int i = 0; i < repeats; ++i)

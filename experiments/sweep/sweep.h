@@ -36,7 +36,8 @@ struct SweepOptions {
   // sweep within a second, even in the middle of points that take minutes. Their threads are
   // abandoned (sweep_executor.h), and the process should end without waiting for them.
   std::function<bool(std::size_t, std::size_t)> progress = {};
-  // Receives messages on the folder: rows that are computed again, a folder that cannot be locked.
+  // Receives messages about the folder: rows that are computed again, a folder that cannot be
+  // locked.
   std::function<void(const std::string&)> note = {};
   RowOf row_of = sweep_row;  // replaced in tests
 };
@@ -46,7 +47,7 @@ struct SweepSummary {
   std::size_t written = 0;  // rows written by this call
   std::size_t infeasible = 0;
   bool complete = false;
-  FindingTally findings;  // those of the points computed by this call
+  FindingTally findings;  // findings of the points computed by this call
 };
 
 // Writes results.csv and manifest.json. Throws Error (usage) before anything is written if a value

@@ -158,7 +158,7 @@ TEST_CASE("sweep: a warning of simulate is listed once, with the number of point
   const auto unnamed = [](std::size_t) { return std::string(); };
   const std::vector<std::string> said = summary.findings.sentences(unnamed);
   REQUIRE(said.size() == 1);
-  CHECK(summary.findings.brief(unnamed, "") == said);  // a warning, no note
+  CHECK(summary.findings.brief(unnamed, "") == said);  // one warning is printed in full
   CHECK_THAT(said[0], Contains("warning: all 2 points: every GPU holds") &&
                           Contains("[experts-replicated]"));
 }

@@ -345,8 +345,9 @@ Translated translate(std::string_view json, const std::string& file) {
   return translated;
 }
 
-// Adds the keys that a class looks up. The key that it misses, by which a look-up fails, is added
-// to the file until none is missing; its value is a number or else a text.
+// Adds the keys that a class looks up. The class reads a file that is empty at first, again and
+// again. Each time, the key whose look-up fails is added to the file: as a number, or as a text if
+// the number fails too.
 void add_asked(const Architecture& architecture, std::set<std::string>& asked) {
   hjson::Value file, number, text;
   file.kind = hjson::Kind::object;

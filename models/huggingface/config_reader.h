@@ -35,7 +35,7 @@ class ConfigReader {
   [[noreturn]] void refuse(std::string_view key, std::string_view what,
                            std::string_view allowed) const;
 
-  const std::vector<std::string>& asked() const { return asked_; }  // in order
+  const std::vector<std::string>& asked() const { return asked_; }  // keys in order of look-up
   // Returns whether the key was looked up by any function.
   bool was_asked(std::string_view key) const;
 

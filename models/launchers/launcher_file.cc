@@ -93,7 +93,7 @@ const OtherProgram* other_program_of(std::string_view text) {
   return found == std::end(other_programs) ? nullptr : found;
 }
 
-// Short files for which the readers look up all the keys that they read.
+// Short files with which the readers together look up every key that they can read.
 constexpr std::string_view least_files[] = {
     "distributed_type: DEEPSPEED\ndeepspeed_config: {x: 1}\nparallelism_config: {x: 1}\n"
     "dynamo_config: {x: 1}\n",

@@ -1,4 +1,4 @@
-// Tests the effect that the ledger gives to keys which other keys decide.
+// Tests the ledger's treatment of keys whose effect other keys decide.
 #include <algorithm>
 #include <catch2/catch.hpp>
 

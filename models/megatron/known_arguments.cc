@@ -52,7 +52,7 @@ constexpr std::string_view bearing[] = {
     // Arguments of encoder-decoders, whose lists are refused.
     "encoder-num-layers", "decoder-num-layers", "encoder-seq-length", "decoder-seq-length"};
 
-// Arguments of models and runs that no argument list describes.
+// Arguments of models and runs that cannot be modelled from an argument list.
 constexpr std::string_view refused[] = {"pipeline-model-parallel-split-rank",
                                         "decoder-first-pipeline-num-layers",
                                         "decoder-last-pipeline-num-layers",

@@ -156,7 +156,8 @@ TEST_CASE("ledger: activations on the host are those that the launch names") {
                     Catch::Contains("--offload-modules") && Catch::Contains("core_attn"));
 }
 
-// An argument that describes another model or run must not be called without effect.
+// A list with an argument of another model or run is refused, since its forecast would be of
+// another run.
 TEST_CASE("ledger: arguments of other models and runs are refused") {
   for (const std::string_view name : refused_arguments())
     CHECK_THROWS_WITH(decode(base + "--" + std::string(name) + " 2", "a"),

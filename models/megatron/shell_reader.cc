@@ -133,8 +133,8 @@ bool ShellReader::redirection() {
   return true;
 }
 
-// Evaluates the input of "bash", "bash -s", "sbatch" and "ssh", and assigns that of "read -r -d ''
-// NAME".
+// Evaluates the input of "bash", "bash -s", "sbatch" and "ssh". Assigns the input of "read -r -d ''
+// NAME" to NAME.
 void ShellReader::read_input(const HereDocument& document, const std::string& content) {
   const std::vector<std::string_view>& words = document.reader;
   if (words.empty()) return;

@@ -79,11 +79,12 @@ struct MatrixWork {
   // Elements of two fp32 factors that ranks with parts of a matrix add up, so that no rank needs
   // the whole matrix.
   double (*factor_elements)(const StateTensor& matrix) = nullptr;
-  // Steps between decompositions by default, the `every` of the functions above; 0: it has none, or
-  // their number is no setting.
+  // Default number of steps between decompositions, the argument `every` of the functions above. 0:
+  // the optimizer has no decompositions, or their interval is not a setting.
   std::int64_t every = 0;
-  // Whether it works on blocks instead of whole matrices: a rank on those of its own part, and
-  // ranks with the same states on an equal share each, whose results they gather in fp32.
+  // Whether the optimizer works on blocks instead of whole matrices. A rank works on the blocks of
+  // its own part. Ranks with the same states divide the blocks equally, and gather the results in
+  // fp32.
   bool in_blocks = false;
 };
 

@@ -23,9 +23,10 @@ double factor_cubes(const StateTensor& matrix) {
   return n.cubes * m.count + m.cubes * n.count;
 }
 
-// PyTorch expressions on lists of blocks (distributed_shampoo.py), in bytes: second moment 8 + 12,
-// mean of gradients 12 and its correction 8, Adam's direction 8 + 8 + 8 + 12, two norms 8, grafting
-// 8, rate 8, step 12, weight decay 12. Launches per tensor: four products, and two for each factor.
+// PyTorch expressions on lists of blocks (distributed_shampoo.py), in bytes per element: second
+// moment 8 + 12, mean of gradients 12 and its correction 8, Adam's direction 8 + 8 + 8 + 12, two
+// norms 8, grafting 8, learning rate 8, step 12, weight decay 12. Launches per tensor: four
+// products, and two for each factor.
 Passes shampoo_update(StepKind, Kernels, bool decays) {
   return {20 + 20 + 36 + 8 + 8 + 8 + 12 + (decays ? 12.0 : 0), 15, 8, 0, 0};
 }

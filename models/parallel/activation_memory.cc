@@ -44,8 +44,8 @@ void add(PerSample& sum, const PerSample& part, double times) {
   sum.per_token_pair += times * part.per_token_pair;
 }
 
-// Returns the bytes in the run's format instead of 16 bits. Dropout masks have the same size in
-// all.
+// Converts bytes that are counted at 16 bits per element to the run's format. Dropout masks have
+// the same size in every format.
 PerSample widened(PerSample bytes, const ActivationSetting& setting, const PerSample& masks = {}) {
   const double more = setting.element_bytes / 2 - 1;
   PerSample wide = bytes;

@@ -1,5 +1,5 @@
 // Activations that wait in the host's memory from the forward to the backward pass of their block,
-// as --offload-activations says:
+// as set by --offload-activations:
 //
 //   blocks:N       all that the model's first N blocks keep (Megatron-LM
 //                  --cpu-offloading-num-layers, with Transformer Engine)
@@ -18,9 +18,8 @@
 // B bytes of a chunk of blocks are copied during its forward pass of time T_f, and back during its
 // backward pass of time T_b, over pinned memory at the rates d and u:
 //
-//   waits   forward max(0, B / d - T_f), backward max(0, B / u - T_b);  checkpoints: B / d and B /
-//   u
-//           of pageable memory, since DeepSpeed waits for each copy
+//   waits   forward max(0, B / d - T_f), backward max(0, B / u - T_b); for checkpoints B / d
+//           and B / u at the rates of pageable memory, since DeepSpeed waits for each copy
 //   memory  B less for each micro batch in flight, and more while copies are under way: those of
 //           one block, and of the next one unless the pass waits for each copy
 //
@@ -55,8 +54,8 @@ enum class OffloadModule {
 const std::vector<std::string>& offload_module_names();
 
 struct ActivationOffload {
-  int blocks = 0;                 // the model's first blocks, with all that they keep
-  bool checkpoints = false;       // in every block, and passes wait for each copy
+  int blocks = 0;                 // number of first blocks; all that they keep is copied
+  bool checkpoints = false;       // inputs of all blocks; passes wait for each copy
   std::array<bool, 7> modules{};  // by OffloadModule
   double share = 1;               // share of the modules' bytes
 
@@ -66,7 +65,7 @@ struct ActivationOffload {
   bool operator==(const ActivationOffload&) const = default;
 };
 
-// Throws Error (usage) with the place of the text.
+// Parses --offload-activations. Throws Error (usage) with `where`.
 ActivationOffload parse_activation_offload(std::string_view text, const Where& where);
 
 }  // namespace lambcast::parallel

@@ -113,7 +113,7 @@ bool has_ring(const std::vector<unsigned>& allowed) {
   return (ends[all] & allowed[0]) != 0;
 }
 
-// Returns the slowest link of the ring in which this link is fastest.
+// Returns the time of the slowest link in the best ring, whose slowest link is as fast as possible.
 Duration best_ring(const std::vector<std::vector<Duration>>& links) {
   std::vector<Duration> times;
   for (const std::vector<Duration>& of_site : links)
@@ -135,7 +135,8 @@ Duration over_pairs(const SiteGroup& group, std::vector<std::size_t> members,
   const std::size_t sites = members.size();
   if (group.pairs.empty() || sites < 2 || exchange.decoupled) return {};
   std::ranges::sort(members);
-  std::vector<std::size_t> places(group.sites.size(), sites);  // places in the ring as listed
+  // Index of each site in `members`; `sites` if the site is not a member.
+  std::vector<std::size_t> places(group.sites.size(), sites);
   for (std::size_t i = 0; i < sites; ++i) places[members[i]] = i;
   const auto is_between_members = [&](const SitePair& pair) {
     return places[pair.a] < sites && places[pair.b] < sites;
@@ -224,7 +225,7 @@ double share_with_quorum(std::span<const double> chances, const OuterExchange& e
 void add_membership(const SiteGroup& group, const OuterExchange& exchange, OuterRound& round) {
   const std::vector<Site>& sites = group.sites;
   const bool replaced = round.members.size() < sites.size();
-  std::vector<double> chances;  // of each site, that it trains while rounds go on
+  std::vector<double> chances;  // probability that a site trains while rounds go on
   double failures = 0, up = 0;
   for (std::size_t i = 0; i < sites.size(); ++i) {
     const Duration undone = round.times[i].scaled(0.5);

@@ -96,7 +96,7 @@ struct OuterRound {
   std::vector<std::size_t> members;  // sites that the round waits for, in the order they are ready
   std::vector<double> work;          // for each site: share of its rounds that enters the model
   std::vector<Duration> times;       // for each site: time from one of its rounds to the next
-  Expected training;                 // sites that train at a moment, of those that can
+  Expected training;                 // sites that can train at a moment (if decoupled: that train)
   std::size_t pace = 0;              // the site that the links must keep up with
   double kept = 1;                   // share of its time that the exchange leaves
   double up_share = 1;     // share of the time without failures and the work that they undo

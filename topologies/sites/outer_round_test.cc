@@ -145,7 +145,7 @@ TEST_CASE("outer round: a slow site delays the others unless the quorum leaves i
   OuterExchange exchange = exchange_of("topk-2bit", 100);
   const OuterRound all = outer_round(group, steps, exchange);
   CHECK(all.compute.s() == Approx(150));
-  // Alone, the sites would take 3 + 1 / 1.5 steps a second.
+  // Without exchanges, the sites would take 3 + 1 / 1.5 steps a second.
   const double alone = 3 + 1 / 1.5;
   CHECK(all.utilisation == Approx(4 / 1.5 / alone).epsilon(1e-4));
   exchange.quorum = 3;
@@ -245,7 +245,7 @@ TEST_CASE("outer round: decoupled sites are slow and fail on their own") {
   CHECK(round.utilisation == Approx((2 + 1. / 2 + 2. / 3) / alone).epsilon(1e-4));
   // With a quorum of all sites, they train only while the third site trains.
   exchange.quorum = 4;
-  // That is a share of the time that all sites train, taken as equal for each of them.
+  // Share of all sites' training time in which all four train. It is assumed equal for each site.
   const double share = 4 * (2. / 3) / (3 + 2. / 3);
   CHECK(outer_round(group, steps, exchange).utilisation ==
         Approx(share * (2 + 1. / 2 + 2. / 3) / alone).epsilon(1e-4));

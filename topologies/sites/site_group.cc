@@ -99,8 +99,8 @@ SitePair decode_pair(const Table& table, const SiteGroup& group) {
   return pair;
 }
 
-// Returns the values of a table with a list for each site, zero on the diagonal; empty without this
-// table.
+// Returns the matrix in table `key`, which has a list for each site. The diagonal is zero. Returns
+// an empty matrix if the table is missing.
 template <typename T>
 std::vector<std::vector<T>> matrix_of(const Table& wan, std::string_view key,
                                       const SiteGroup& group,

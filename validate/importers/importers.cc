@@ -46,7 +46,7 @@ std::vector<Measurement> import_other_json(std::string_view text, std::string_vi
              "what nccl-tests -J, iperf3 -J and lambcast measure --format json write");
 }
 
-// Returns whether lambcast measure has in-place columns for an operation with each backend.
+// Returns whether lambcast measure has in-place columns for the operation with every backend.
 bool always_in_place(Operation operation) {
   return operation == Operation::all_reduce || operation == Operation::all_gather ||
          operation == Operation::reduce_scatter;

@@ -21,8 +21,8 @@ struct ImportHints {
   std::optional<Operation> operation;
   std::optional<int> ranks;
   std::optional<int> nodes;
-  // Take the in-place columns of nccl-tests or lambcast measure, which training corresponds to. A
-  // CSV of an operation without an in-place form is read out of place.
+  // Take the in-place columns of nccl-tests or lambcast measure: training runs its collectives in
+  // place. A CSV of an operation without an in-place form is read out of place.
   bool in_place = false;
 };
 

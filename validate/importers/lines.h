@@ -23,7 +23,7 @@ inline std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
-// Returns the text without colour escape sequences; its lines stay.
+// Returns the text without colour escape sequences. Line breaks are kept.
 inline std::string without_colours(std::string_view text) {
   std::string plain;
   while (!text.empty()) {

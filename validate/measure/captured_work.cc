@@ -5,7 +5,8 @@ namespace lambcast::validate {
 using cuda::require;
 
 std::function<void()> captured_work(const Gpus& gpus, const std::function<void()>& enqueue) {
-  // NCCL may allocate while it is captured, which only this mode allows.
+  // As in nccl-tests. In the global mode, it is an error if NCCL allocates memory in another thread
+  // during the capture, which it may do to connect peers.
   for (const auto& gpu : gpus)
     require(cudaStreamBeginCapture(gpu->stream, cudaStreamCaptureModeThreadLocal),
             "cudaStreamBeginCapture");

@@ -7,7 +7,7 @@
 //   NCCL   all iterations enqueued back to back on one stream per GPU, then one synchronisation:
 //          the time is that of the whole batch divided by the iterations; no spread.
 //
-// If the operation has an in-place form, each size is run again in place, as training sends it.
+// If the operation has an in-place form, each size is run again in place, as in training.
 //
 // Operations: all of Operation except `stream`; `ping_pong` with MPI only. compressed_allreduce
 // with NCCL is timed completely, from the fp32 vector of every rank to the decoded average,

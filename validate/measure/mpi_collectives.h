@@ -15,8 +15,8 @@ namespace lambcast::validate {
 //   broadcast  MPI_Bcast                send_recv      MPI_Sendrecv, each rank to the next
 //   reduce     MPI_Reduce
 //   ping_pong  MPI_Send and MPI_Recv between the first and the last rank (a whole round trip)
-// In place only if has_in_place(): MPI_IN_PLACE exists for the first four, and broadcast is always
-// in place.
+// `placement` can be in place only if has_in_place(): MPI_IN_PLACE exists for the first four, and
+// broadcast is always in place.
 std::unique_ptr<TimedCollective> mpi_collective(const MeasureOptions& options, std::uint64_t size,
                                                 Placement placement);
 

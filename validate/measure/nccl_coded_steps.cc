@@ -11,7 +11,8 @@ using cuda::DeviceBuffer, cuda::require;
 
 constexpr Quantiser int4{WireFormat::int4, 2048};
 
-// Adam on the fp32 gradients in `send` of each Gpu, which an exchange replaces by their mean.
+// Adam on fp32 gradients in `send` of each Gpu. Before the update, the derived class replaces the
+// gradients by their mean over the ranks.
 class CodedAdam {
  protected:
   CodedAdam(const Gpus& gpus, std::size_t weights)
@@ -58,8 +59,8 @@ std::size_t chunk_of(std::size_t weights, int ranks) {
   return (each + int4.block - 1) / int4.block * int4.block;
 }
 
-// Adam after an exchange in int4: each rank sends chunk r of its gradient to rank r, which sums
-// them and sends the mean to all. Both messages have error feedback.
+// Adam after an exchange in int4. Each rank sends chunk r of its gradient to rank r, which averages
+// the chunks and sends the mean to all. Both messages have error feedback.
 class Int4Adam : public CodedAdam {
  public:
   Int4Adam(const Gpus& gpus, std::size_t weights)
@@ -152,10 +153,11 @@ class Int4Adam : public CodedAdam {
   }
 
   std::size_t messages_, chunk_;
-  std::vector<State> states_;  // of each rank of this thread
+  std::vector<State> states_;  // one per rank of this thread
 };
 
-// Adam after PowerSGD at rank 4 with error feedback; weights beyond the last matrix are summed.
+// Adam after PowerSGD at rank 4 with error feedback. Weights beyond the last whole matrix are
+// averaged without compression.
 class PowerSgdAdam : public CodedAdam {
  public:
   PowerSgdAdam(const Gpus& gpus, std::size_t weights) : CodedAdam(gpus, weights) {

@@ -12,9 +12,9 @@ namespace lambcast::validate {
 
 // Returns a collective of NCCL. `size` is one of sizes_to_run() and fits the buffers of the GPUs.
 // Reductions are sums. As in nccl-tests, all_to_all is a group of one send and one receive per
-// peer, and send_recv one send to the next rank and one receive from the previous one. In place
-// only if has_in_place(); an in-place reduce would leave data on ranks that the check expects to be
-// empty.
+// peer, and send_recv one send to the next rank and one receive from the previous one. `placement`
+// can be in place only if has_in_place(). An in-place reduce would leave data on ranks that the
+// check expects to be empty.
 std::unique_ptr<TimedCollective> nccl_collective(const MeasureOptions& options, const Gpus& gpus,
                                                  std::uint64_t size, Placement placement);
 

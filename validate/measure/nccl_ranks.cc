@@ -59,9 +59,9 @@ void run_iteration(const std::function<void()>& call, const Gpus& gpus, int call
   require(nccl, group.end(), "ncclGroupEnd");
 }
 
-// Returns the time of one call of a batch of iterations, as measured by this thread. With
-// `graph_launches`, the batch is captured in CUDA graphs before the time starts, and launched so
-// many times.
+// Returns the time of one call in a batch of iterations, as measured by this thread. With
+// `graph_launches` above 0, the batch is captured in CUDA graphs before the time starts, and
+// launched that many times.
 double time_batch(const std::function<void()>& call, const MeasureOptions& options,
                   const Gpus& gpus, Rendezvous& others, int iterations, int graph_launches) {
   const auto batch = [&] {
@@ -116,7 +116,7 @@ struct Timed {
   Duration time;
 };
 
-// Warms up, and times as many iterations as the options allow; equal on all ranks.
+// Warms up, and times as many iterations as the options allow. All ranks return the same values.
 Timed time_calls(const std::function<void()>& call, const MeasureOptions& options, const Gpus& gpus,
                  Rendezvous& others) {
   Timed timed{options.iterations, {}};
@@ -206,7 +206,8 @@ std::vector<RankPlace> gather_places(Rendezvous& others, const LocalRanks& local
 void measure_steps(const MeasureOptions& options, std::uint64_t weights, const LocalRanks& local,
                    Rendezvous& others, std::ostream& out) {
   const bool writes = local.first_rank == 0;
-  MeasureOptions once = options;  // each step is a call, after those before the compression stage
+  // Each iteration is one step. The first warm-up step precedes the compression stage.
+  MeasureOptions once = options;
   once.warmup = std::max(2, options.warmup);
   once.aggregated = 1;
   once.graph_launches = 0;
@@ -228,7 +229,7 @@ void measure_steps(const MeasureOptions& options, std::uint64_t weights, const L
   const Gpus gpus = connect_gpus(others, local, step_buffer_bytes(weights, local.ranks));
   for (const ShippedStep& shipped : shipped_steps()) {
     const std::function<void()> step = shipped.make(gpus, weights);
-    others.exchange({});  // a rank without memory fails here
+    others.exchange({});  // fails if another rank ran out of memory
     const Timed timed = time_calls(step, once, gpus, others);
     if (writes)
       out << fmt::format("{},{},{},{},{},{:.3f}\n", shipped.optimizer, shipped.exchange,

@@ -32,7 +32,8 @@ int measure_ranks(MeasuredTable head, const LocalRanks& local, Rendezvous& other
 std::function<void()> captured_work(const Gpus& gpus, const std::function<void()>& enqueue);
 
 // Times the steps of nccl_steps.h on `weights` weights. Rank 0 writes CSV to `out`: optimizer,
-// exchange, gradient, weights, ranks, step_us; only a comment if a GPU has too little memory.
+// exchange, gradient, weights, ranks, step_us. If a GPU has too little memory, the CSV has only a
+// comment and the header.
 void measure_steps(const MeasureOptions& options, std::uint64_t weights, const LocalRanks& local,
                    Rendezvous& others, std::ostream& out);
 

@@ -275,7 +275,7 @@ TEST_CASE("a survey times a whole step of every shipped optimizer before the tab
                                           "zero_one_adam one_bit", "lamb all_reduce",
                                           "onebit_lamb one_bit", "adam all_reduce", "adam int4+ef",
                                           "adam powersgd:4"});
-  // More weights than a GPU can hold are not begun.
+  // Steps of a model that needs more memory than a GPU has are not started.
   survey.step_weights = std::uint64_t{1} << 40;
   CHECK(run_survey(survey, options, *ranks, answers, news) == 0);
   CHECK(csv::parse(read_file(path), path).rows.empty());
@@ -319,7 +319,7 @@ TEST_CASE("plain steps sum gradients, and compressed ones send a part of their b
 
 TEST_CASE("compressed exchanges give the mean that the emulated world gives, step after step") {
   const cuda::NcclApi nccl = fake_nccl(FakeFault::none);
-  constexpr std::size_t weights = 16384;  // whole scales of both chunks, and a square matrix
+  constexpr std::size_t weights = 16384;  // chunks of whole int4 scales; a matrix of 128 x 128
   emulated::QuantisedAllreduce int4{{WireFormat::int4, 2048}, true};
   emulated::PowerSgd power_sgd{{{0, {128, 128}}}};
   power_sgd.q = {std::vector<float>(4 * 128)};

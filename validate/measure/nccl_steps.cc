@@ -18,8 +18,8 @@ cuda::HalfPointer in_fp16(char* data) {
   return {reinterpret_cast<std::uint16_t*>(data), cuda::HalfFormat::fp16};
 }
 
-// Returns a step of an optimizer of kernels/nccl on gradients in `send` of each Gpu: if `half`, in
-// fp16 and with the fp16 copy of the weights in `receive`, else in fp32.
+// Returns a step of an optimizer of kernels/nccl. The gradients are in `send` of each Gpu. If
+// `half`, they are in fp16, and `receive` gets the fp16 copy of the weights; else they are in fp32.
 template <typename Optimizer, typename Options>
 std::function<void()> step_of(const Gpus& gpus, const TensorLayout& tensors, const Options& options,
                               bool half = true) {
@@ -29,12 +29,13 @@ std::function<void()> step_of(const Gpus& gpus, const TensorLayout& tensors, con
   };
   const auto state = std::make_shared<State>();
   const std::vector<float> initial(tensors.elements(), 0.01f);
-  state->optimizers.reserve(gpus.size());  // ranks point into it
+  state->optimizers.reserve(gpus.size());  // `ranks` has pointers into it
   for (const auto& gpu : gpus) {
     require(cudaSetDevice(gpu->device), "cudaSetDevice");
     auto& optimizer =
         state->optimizers.emplace_back(tensors, initial, gpu->ranks, gpu->rank, options);
-    require(cudaMemset(gpu->send.data(), 0x3c, gpu->send.size()), "cudaMemset");  // 1.06 each
+    // Gradients of 1.06 in fp16, or 0.011 in fp32.
+    require(cudaMemset(gpu->send.data(), 0x3c, gpu->send.size()), "cudaMemset");
     cuda::Rank<Optimizer> rank{gpu->device, &optimizer, nullptr, &gpu->communicator, gpu->stream};
     if (half) {
       rank.half_gradient = in_fp16(gpu->send.data());
@@ -68,7 +69,7 @@ std::function<void()> make_lamb(const Gpus& gpus, std::size_t weights) {
                                    OnebitLambOptions{.lamb = {}, .freeze_step = freeze_step});
 }
 
-// After its first step the variance is frozen, and the interval of local steps stays 1.
+// After the first step the variance is frozen, and the interval of local steps stays 1.
 std::function<void()> make_zero_one_adam(const Gpus& gpus, std::size_t weights) {
   return step_of<cuda::ZeroOneAdam>(
       gpus, one_tensor(weights),
@@ -91,7 +92,8 @@ constexpr ShippedStep all_steps[] = {
 std::span<const ShippedStep> shipped_steps() { return all_steps; }
 
 std::uint64_t step_memory_bytes(std::uint64_t weights) {
-  // Two buffers 8; p, m, v and fresh v or u 16; errors of both sides 8; PowerSGD's 4; messages 1.
+  // Bytes per weight: 8 for both buffers; 16 for p, m, v and fresh v or u; 8 for error feedback of
+  // both sides; 4 for that of PowerSGD; 1 for messages.
   return 37 * weights;
 }
 

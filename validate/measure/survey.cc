@@ -23,7 +23,7 @@ std::optional<std::string> take(std::vector<std::string>& flags, const std::stri
   return value;
 }
 
-// Removes a flag with a number above 0, and sets `number` to it.
+// Removes a flag with its value, a number above 0, from `flags`, and sets `number` to the value.
 template <typename Number>
 void take_number(std::vector<std::string>& flags, const std::string& name, const char* unit,
                  Number& number) {

@@ -10,7 +10,7 @@
 // early keeps its finished rows. No table is begun after `budget_s` seconds.
 //
 // If `steered`, the first process also writes a line to its standard output when the plan is
-// written ("plan") and after each table (its file name), and waits for a line on its standard
+// written ("plan") and after each further file (its name), and waits for a line on its standard
 // input. Any answer but "go" ends the survey, and so does the end of the input. Meanwhile no rank
 // measures.
 #pragma once
@@ -29,7 +29,7 @@ struct SurveyOptions {
   std::string folder;
   std::vector<Operation> operations{Operation::all_reduce};
   std::vector<DataType> types{DataType::float32};
-  std::uint64_t step_weights = 0;  // weights of a model; that of the first process is used
+  std::uint64_t step_weights = 0;  // of a model; 0: no steps; the first process's value counts
   double budget_s = 600;
   bool steered = false;
 };

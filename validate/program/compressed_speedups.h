@@ -25,7 +25,7 @@ namespace lambcast {
 struct CompressedSpeedup {
   std::string program, run;
   double measured = 1, forecast = 1;
-  double low = 1, high = 1;  // interval of the forecast; not set for speed-ups in view
+  double low = 1, high = 1;  // interval of the forecast; unset by speedups_in_view()
 
   bool inside() const { return low <= measured && measured <= high; }
   bool has_right_sign() const { return (measured > 1) == (forecast > 1); }

@@ -32,7 +32,7 @@ TEST_CASE("compressed speed-ups: the table counts signs and takes medians by pro
   using Catch::Matchers::Contains;
   CHECK_THAT(table, Contains("a                               1   25.0%    1/1"));
   CHECK_THAT(table, Contains("2/3"));
-  // 1.2 measured, within 1.1 and 1.54 forecast, a factor of 1.4.
+  // The measured 1.2 lies between 1.1 and 1.54, the ends of the forecast; their ratio is 1.40.
   CHECK_THAT(speedup_table({{"c", "four", 1.2, 1.3, 1.1, 1.54}}), Contains("1/1    1/1   1.40"));
 }
 

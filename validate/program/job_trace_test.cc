@@ -153,7 +153,7 @@ TEST_CASE(
   }
 }
 
-// A forecast has the same kinds of kernels, in other proportions than the trace.
+// The trace and the forecast have the same kinds of kernels, in different proportions.
 TEST_CASE("job trace: levels by kind are relative to that of all kernels, and keep their ratios") {
   const WhatIf llama{{"model", "llama2-7b"}, {"cluster", "hgx-h100-ndr"}, {"gpus", "8"},
                      {"optimizer", "adamw"}, {"micro_batch", "1"},        {"grad_accum", "8"},
@@ -169,7 +169,7 @@ TEST_CASE("job trace: levels by kind are relative to that of all kernels, and ke
   CHECK(twice.element_wise / twice.products == Approx(once.element_wise / once.products));
   CHECK(std::min({once.products, once.attention, once.element_wise}) < 1);
   CHECK(std::max({once.products, once.attention, once.element_wise}) > 1);
-  // Without attention kernels, the kinds of trace and forecast differ.
+  // A trace without attention kernels lacks a kind of the forecast, so all levels are 1.
   CHECK(levels(2.5e6, 0, 1.4e6) == KindLevels{});
   const JobTrace whole{"", 1, {TracedStep{100, 80, 10, 10, {}, {40, 20, 20, 0, 0}}}, 0, false};
   CHECK(kind_levels(whole, figure_of(whole, "x.json", bert_on_a100)) == KindLevels{});

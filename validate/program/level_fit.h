@@ -45,7 +45,7 @@ struct LevelFit {
 };
 
 // Fits the level, on top of levels by kind. Throws Error (usage) if a run cannot be forecast, if
-// runs are of several programs or formats, and if communication limits them. The level's source
+// runs are of several programs or formats, or if communication limits them. The level's source
 // names the runs.
 LevelFit fit_level(const std::vector<SourceFigure>& figures, const KindLevels& kinds = {});
 

@@ -25,14 +25,14 @@ namespace lambcast {
 struct TracedKernel {
   double begin_us = 0, end_us = 0;
   KernelKind kind = KernelKind::other;
-  int collective = -1;  // index of its call, if the trace says which
+  int collective = -1;  // index into RecordedTrace::collectives; -1: not recorded
 };
 
 struct RecordedTrace {
   std::string gpu;  // empty if the trace names none
   int gpus = 1;     // number of GPUs, of which the kernels of one are read
   std::vector<TracedKernel> kernels;
-  std::vector<TracedCollective> collectives;  // without times
+  std::vector<TracedCollective> collectives;  // their `times` are empty
   std::vector<std::pair<double, double>> steps, steps_of_gpu;
   bool truncated = false;
 };

@@ -106,7 +106,7 @@ struct TracedRun {
   TrainingPlan plan;
   StepForecast step;
   PartTimes parts;
-  TimesByKind kernels{};  // of all passes, in any unit; zero if not priced kernel by kernel
+  TimesByKind kernels{};  // relative times in all passes; zero if not priced by kernel
 
   double all() const { return kernels[0] + kernels[1] + kernels[2]; }
   double rest_us() const { return parts[PartGroup::compression] + parts[PartGroup::optimizer]; }

@@ -1,5 +1,5 @@
-// Collectives of a traced step: those of one size in one group together, next to the forecast of
-// the same call alone on the cluster.
+// Collectives of a traced step. Calls of one size in one group are counted together, next to the
+// forecast of that call without other communication.
 //
 // Kineto records them since PyTorch 2.3, as arguments of communication kernels: "Collective name",
 // "In msg nelems" and "Out msg nelems" (elements of one rank), "dtype", "Group size" and "Process
@@ -40,8 +40,8 @@ struct TracedCollective {
   std::optional<ProcessGroup> group(int gpus_per_node) const;
 };
 
-// Formats the calls that take longest together; empty if there are none. Nodes have the cluster's
-// number of GPUs.
+// Formats the calls with the largest total times; empty if there are none. The cluster determines
+// the GPUs per node.
 std::string collectives_report(const std::vector<TracedCollective>& calls, int steps,
                                const std::shared_ptr<const Cluster>& cluster);
 

@@ -12,8 +12,8 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// Two steps of 1 ms, each with a product and two equal all-gathers of 33,554,432 elements by 8
-// ranks, as Kineto records them.
+// Two steps of 1 ms as Kineto records them, each with a product and an all-gather of 33,554,432
+// elements by 8 ranks. The second step also has an all_reduce without arguments.
 constexpr const char* trace_of_gathers = R"({"traceEvents": [
 {"ph":"X","cat":"user_annotation","name":"ProfilerStep#1","pid":0,"tid":1,"ts":0,"dur":1000},
 {"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":0,"dur":400},

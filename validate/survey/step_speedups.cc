@@ -10,8 +10,8 @@
 namespace lambcast {
 namespace {
 
-// Returns the time of the last kind of step, without its forward and backward pass: the compression
-// stage of a 1-bit optimizer.
+// Returns the forecast time of the last kind of step (of a 1-bit optimizer, the compression stage)
+// without the forward and backward pass.
 double forecast_us(const csv::Table& table, std::size_t row, const std::string& cluster,
                    const WhatIf& question) {
   WhatIf asked{{"cluster", cluster},

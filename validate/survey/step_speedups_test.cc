@@ -24,13 +24,13 @@ TEST_CASE("measured steps are printed next to their forecasts, with the speed-up
                           "adam,powersgd:4,fp32,335184706,16,8000\n";
   const std::string text = steps_side_by_side(steps, "dgx-a100-80g", question);
   CHECK_THAT(text, Catch::StartsWith("Steps of 335184706 weights over 16 ranks"));
-  // Each is compared with the plain optimizer above it, both as measured and as forecast.
+  // Each step is compared with the baseline above it, both as measured and as forecast.
   for (const char* speedup : {"1.00x", "2.50x", "2.00x", "5.00x"})
     CHECK_THAT(text, Catch::Contains(speedup));
   CHECK_THAT(text,
              Catch::Matches("[^]*\nonebit_lamb +one_bit +fp16 +15\\.000 ms +[0-9.]+ ms +2\\.00x "
                             "+1\\.[0-9]+x\n[^]*"));
-  CHECK(steps_side_by_side(steps, "dgx-a100-80g", {}).empty());  // the model is not known
+  CHECK(steps_side_by_side(steps, "dgx-a100-80g", {}).empty());  // the question has no model
 
   std::ofstream(steps)
       << "# a GPU has too little memory\noptimizer,exchange,gradient,weights,ranks,"

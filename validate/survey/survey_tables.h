@@ -20,8 +20,8 @@ namespace lambcast {
 std::vector<validate::Measurement> planned_tables(const std::filesystem::path& plan,
                                                   Backend backend);
 
-// Returns the tables of `folder`/tables that have a row, in the order of their names. Their times
-// are those in place, if the operation has them, as training sends.
+// Returns the tables of `folder`/tables that have a row, in the order of their names. Times are in
+// place, as in training, if the operation has an in-place form.
 std::vector<validate::Measurement> surveyed_tables(const std::filesystem::path& folder);
 
 // Returns the forecast of each planned row as CSV: operation, nodes, ranks, size_bytes, time_us,

@@ -68,7 +68,7 @@ TEST_CASE("layout memory: parts add up, and show what only a framework holds") {
   const auto zero =
       parts({.dp = 8, .sharding = Sharding::weights, .framework = FrameworkName::deepspeed});
   CHECK(zero.at("weights") == Approx(2 * model / 8));
-  CHECK(zero.at("buffers") > fsdp.at("buffers"));  // a billion live elements
+  CHECK(zero.at("buffers") > fsdp.at("buffers"));  // 1e9 elements: max_live_parameters
   CHECK(zero.at("gradient_buckets") == 2 * 5e8);
   const auto on_host = parts({.dp = 8,
                               .sharding = Sharding::weights,
@@ -202,7 +202,8 @@ TEST_CASE("layout memory: a pipeline of DeepSpeed in bf16 sums gradients in fp32
   CHECK(sums() == Approx(2));
 }
 
-// Hybrid shards: 8 of 32 ranks share one copy, so that each holds four times as much.
+// Hybrid shards: 8 of 32 ranks share one copy of the states, so that each rank holds four times as
+// much as if all 32 shared it.
 TEST_CASE("layout memory: ranks hold a share of their own copy") {
   const auto states = [](int shard_ranks) {
     TrainingPlan training = layout_training(

@@ -18,8 +18,8 @@ using parallel::RankParameters;
 using parallel::Sharding;
 using parallel::StateMemory;
 
-// Returns the layout of a run without one: a stage that holds the whole model, whose states are
-// divided as DeepSpeed's wrapper divides them.
+// Returns the layout of a run without one: one stage holds the whole model, and ranks divide its
+// states as DeepSpeed's wrapper does.
 Parallelism whole_model(const TrainingPlan& training) {
   const Recipe& recipe = training.recipe;
   Parallelism how = undivided(training).value_or(Parallelism{});
@@ -82,13 +82,13 @@ parallel::StateBytes state_bytes(const TrainingPlan& training) {
   bytes.master = how.states.master;
   if (fp32) {
     bytes.weights = parallel::fp32_states.weights;
-    // ZeRO clones also a rank's share of fp32 weights (single_partition_of_fp32_groups).
+    // ZeRO also clones a rank's share of fp32 weights (single_partition_of_fp32_groups).
     if (!deepspeed || how.sharding == Sharding::none) bytes.master = 0;
   } else if (how.framework.shards_fp32 && how.sharding == Sharding::weights) {
     bytes.weights = bytes.master;
     bytes.master = 0;
   } else if (how.framework.shards_fp32 && how.sharding != Sharding::none) {
-    bytes.gradient_copies = bytes.gradients;  // sharded, in addition to the unsharded sums
+    bytes.gradient_copies = bytes.gradients;  // the rank's shard, in addition to unsharded sums
   } else if (sums_beside(training)) {
     bytes.gradients = 2;
     bytes.gradient_sums = 4;
@@ -119,8 +119,8 @@ double bucket_bytes(const TrainingPlan& training, const RankParameters& held) {
 }
 
 // Returns the host memory for the optimizer states of a rank. Each shard has weight, moments and
-// gradient in fp32. Stages 1 and 2 with several micro batches add gradient sums in 16
-// bits, and stage 3 adds weights in 16 bits. All of it is pinned or kept (host_update.h).
+// gradient in fp32. Stages 1 and 2 with several micro batches add gradient sums in 16 bits, and
+// stage 3 adds weights in 16 bits. All of it stays allocated between steps (host_update.h).
 double host_states(const TrainingPlan& training, const RankParameters& parameters) {
   const Parallelism& how = *training.parallelism;
   if (how.optimizer_on == OptimizerOn::gpu) return 0;
@@ -128,7 +128,7 @@ double host_states(const TrainingPlan& training, const RankParameters& parameter
   return (16 + (further ? 2 : 0)) * parameters.total() / how.shard_ranks;
 }
 
-// Returns the elements that a rank's compressed_allreduce pads to.
+// Returns the number of elements in a rank's compressed_allreduce, including the padding.
 double padded_elements(const TrainingPlan& training, const ExchangeLevels& levels,
                        double elements) {
   if (training.parallelism) return static_cast<double>(padded_share(levels, elements));

@@ -4,7 +4,8 @@
 //
 //   weights, gradients   16 bits; fp32 for sums of gradients, or if training is in fp32
 //   gradient_sums        fp32 sums in addition to 16-bit gradients (DeepSpeed's BF16_Optimizer)
-//   gradient_copies      the optimizer's fp32 copy of 16-bit gradients (Megatron), or its shard
+//   gradient_copies      the optimizer's fp32 copy of 16-bit gradients (Megatron), or its shard of
+//                        gradients that are summed unsharded (FSDP2)
 //   gradient_buckets     of DeepSpeed's ZeRO: reduce_bucket_size elements, twice with overlap_comm
 //   master_weights, momentum, variance    fp32; other states are optimizer_states
 //   fresh_variance, worker_error, server_error, temporaries    of 1-bit optimizers: fp32 of padded
@@ -46,7 +47,7 @@ struct MemoryForecast {
   Bytes high() const { return peak * (1 + memory_error); }
 };
 
-// Whether the offloaded states fit the host memory of a node.
+// Whether the offloaded states and activations fit the host memory of a node.
 bool fits_host(const Cluster& cluster, const MemoryForecast& memory);
 
 // Returns the memory of the rank that needs most, or of one rank per pipeline stage.

@@ -34,7 +34,7 @@ double sharded_buffers(const ModelShape& model, const Parallelism& how, const Ra
     return how.weight_bytes * std::min(live + whole, held.held());
   }
   const double gradient =
-      how.activation_bytes() + how.gradient_bytes();  // in the computed and the reduced format
+      how.activation_bytes() + how.gradient_bytes();  // as computed, and as reduced
   const double whole = 2 * block * block_weight_bytes(model, how) + outer * how.weight_bytes;
   return model.adapters ? whole : whole + gradient * std::max(block, outer / 2);
 }
@@ -74,7 +74,7 @@ struct LossBytes {
   double unfilled = 0;  // freed 16-bit logits, too small for later allocations
 };
 
-// Returns the fp32 bytes of the loss: PyTorch's backward pass holds the gradient twice. A loss
+// Returns the bytes of the loss. PyTorch's backward pass holds the fp32 gradient twice. A loss
 // divided over tensor parallelism holds the gradient, the exponential and their sum
 // (torch/distributed/tensor/parallel/loss.py, _nll_loss_and_log_softmax_backward).
 LossBytes loss_bytes(const TrainingPlan& training) {

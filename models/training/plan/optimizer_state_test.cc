@@ -407,11 +407,12 @@ TEST_CASE("optimizer states: Shampoo divides its blocks over copies, and gathers
   CHECK(shared.calls[0].op == Op::all_gather);
   CHECK(shared.calls[0].bytes.value() == Approx(4 * elements));
   CHECK(shared.calls[0].times == 1);
-  // An eighth of the rows: 4 of n/8 x n, one of n/2 x n and one of n/8 x 4 n.
+  // A rank has an eighth of the rows: 4 parts of n/8 x n, one of n/2 x n and one of n/8 x 4 n.
   const UpdateExtras rows = of({.shards = 8}, 1'000'000'000);
   CHECK(rows.products[0].flops == Approx((2.25 + 3 + 8.25) * n3));
   CHECK(rows.calls.empty());
-  // 8 bytes for each element, and for each one of the factors: 2 n^2 of n x n, 17 n^2 of n x 4 n.
+  // 8 bytes for each element of a matrix and of its factors. An n x n matrix has factors of 2 n^2
+  // elements, an n x 4 n matrix of 17 n^2.
   const double all = 335'184'706, others = all - elements;
   const double kept = 8 * elements + 8 * 24 * n * n * (4 * 2 + 2 * 17);
   CHECK(state_bytes_per_element(OptimizerType::shampoo, bert) == Approx((kept + 8 * others) / all));

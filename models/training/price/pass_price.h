@@ -98,7 +98,7 @@ struct ChunkReads {
   Duration lost;      // slowdown by overlapping collectives, which occupy multiprocessors
   Duration kept;      // slowdown by overlapping exchanges of tokens
   Duration to_host, to_gpu;  // waits for copies of activations
-  CopyRates copies;          // of these copies
+  CopyRates copies;          // rates of these copies
 };
 
 struct ChunkPrice {

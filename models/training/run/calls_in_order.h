@@ -6,9 +6,10 @@
 //   phases           |  1  |  2 |  3      |
 //
 // A phase ends where a call follows another one, if each call takes its time without contention.
-// It has the share of each call that falls into it. Under contention, all communicators wait for
-// the end of a phase. Calls of one communicator over the same links are one call with the bytes of
-// all, which takes as long as one after the other.
+// Phases end at the times at which one call would follow another without contention. A phase has
+// the share of each call that falls into it. Under contention, all communicators wait for the end
+// of a phase. Calls of one communicator over the same links are merged into one call with the bytes
+// of all, which takes as long as the calls one after the other.
 //
 // Not modelled: the order of the rounds of one call, which start together.
 #pragma once
@@ -24,7 +25,7 @@ namespace lambcast {
 
 struct IssuedFlows {
   std::vector<std::shared_ptr<const Paths>> paths;
-  std::vector<Flow> flows;  // on these paths, in order
+  std::vector<Flow> flows;  // in the order of `paths`
 };
 
 class CallsInOrder {
@@ -36,7 +37,7 @@ class CallsInOrder {
 
  private:
   struct Issued {
-    IssuedFlows of;         // of all calls over the same links
+    IssuedFlows of;         // flows of all calls over the same links
     std::size_t paths = 0;  // number of paths of one of these calls
     double seconds = 0;
   };

@@ -38,7 +38,7 @@ CommProgram program_of(const CallsInOrder& calls) {
   return program;
 }
 
-// Runs the programs at the same time and returns the time of the first one.
+// Runs the programs at the same time and returns the time of the first program.
 double first_lasts(const std::vector<CommProgram>& programs, const Topology& topology) {
   TaskGraph graph;
   for (const CommProgram& program : programs)
@@ -78,8 +78,9 @@ TEST_CASE("calls in order: those of different communicators take the time of the
   CHECK(first_lasts({program_of(calls)}, links.topology) == Approx(3));
 }
 
-// A call that lasts a of a + b seconds alone, on a link that another job uses as long, lasts 2 a.
-// If both calls started together, the longer one would hide this.
+// The first call takes a seconds without contention. Another job uses its link for as long, so the
+// call takes 2 a, and the second call starts later. If both calls started together, the longer one
+// would hide this delay.
 TEST_CASE("calls in order: contention for one call delays the next") {
   const Links links(2);
   for (const double contended : {0.5, 1., 1.5}) {

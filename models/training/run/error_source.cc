@@ -53,8 +53,8 @@ std::size_t source_of(const PlanOp& op, OptimizerType optimizer, Kernels kernels
 
 Interval ends_of(const Price& price) { return interval_of(price.time, price.wires, price.compute); }
 
-// Returns the mean share of the errors of one collective's calls that is common to all collectives
-// (common_error.h), weighted with the widths of their intervals.
+// Returns the mean of c (common_error.h) over the calls of one collective, weighted with the widths
+// of their intervals.
 double common_share(const StepRun& step, const std::vector<OpId>& ops, const Cluster& cluster) {
   double common = 0, all = 0;
   for (const OpId op : ops) {
@@ -160,7 +160,8 @@ RatioInterval ratio_of(const TimeAtEnds& a, const TimeAtEnds& b, const ErrorSour
   RatioInterval ratio;
   ratio.value = a.s / b.s;
   double below = 0, above = 0;
-  // Adds a source with these effects, as logarithms, of which `part` is independent of others.
+  // Adds a source with these effects (logarithms). `part` of their variance is independent of other
+  // sources.
   const auto add = [&](std::size_t source, double one, double other, double part = 1) {
     const double low = std::min({one, other, 0.0}), high = std::max({one, other, 0.0});
     if (low == high) return;  // most sources occur in neither run

@@ -17,8 +17,8 @@
 // sources change each run separately.
 //
 // Errors of NCCL's collectives on one machine are equal in part. With c the share of the variance
-// that a collective has in common with the others (topologies/common_error.h), and
-// x = ln(r(s)) - ln(r) the effect of a collective's end,
+// that a collective has in common with the others (topologies/common_error.h), and x = r(s) - r the
+// effect of one end of a collective's interval,
 //
 //   square of the effects of all collectives = sum of (1 - c) x^2 + (sum of sqrt(c) x)^2.
 //
@@ -42,7 +42,7 @@ inline constexpr std::size_t error_sources = 35;
 struct TimeAtEnds {
   struct Ends {
     double low_s = 0, high_s = 0;
-    double common_s = 0;  // high_s - low_s, times the share c of collectives
+    double common_s = 0;  // c (high_s - low_s) of a collective; 0 for other sources
   };
   double s = 0;
   std::array<Ends, error_sources> at{};

@@ -95,7 +95,7 @@ TEST_CASE("error_source: without overlap, a source changes the step as much as i
   CHECK(of_sources == Approx(longer).epsilon(1e-9));
 }
 
-// Returns the times of a step of one call that takes 1 s, within a tenth of it.
+// Returns the times of a step with one call, which takes 1 s, within a factor of 1.1.
 TimeAtEnds alone(Op op, const TrainingPlan& training, StepRun step) {
   step.plan.ops.resize(1);
   Call call;
@@ -111,8 +111,8 @@ TimeAtEnds alone(Op op, const TrainingPlan& training, StepRun step) {
   return time_at_ends(step, training);
 }
 
-// With c in common, the ratio of two calls with half widths w is known to w sqrt(2 (1 - c)), and
-// the sum of two calls to w sqrt(2 (1 + c)) / 2.
+// If two calls have errors with c in common and intervals of half-width w (in logarithms), the
+// half-width of their ratio is w sqrt(2 (1 - c)), and that of their sum is w sqrt(2 (1 + c)) / 2.
 TEST_CASE("error_source: errors in common cancel in a ratio and add up in a sum") {
   const TrainingPlan training = training_of({OptimizerType::onebit_lamb, 64});
   CollectiveCosts costs;

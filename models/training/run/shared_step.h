@@ -24,9 +24,9 @@
 // one call at a time.
 //
 // Within a slice, calls of one communicator follow each other, and calls of different ones overlap
-// (calls_in_order.h). A short call that contends can so be hidden behind a longer one of another
-// communicator, over other links: sends between stages over an oversubscribed tree, next to tensor
-// parallelism within the nodes. The closed form adds their times.
+// (calls_in_order.h). So a short call that contends can be hidden behind a longer call of another
+// communicator over other links. An example is sends between stages over an oversubscribed tree,
+// next to tensor parallelism within the nodes. The closed form adds their times.
 #pragma once
 
 #include <optional>
