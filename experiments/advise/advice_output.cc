@@ -194,7 +194,7 @@ std::string exchange_table(const std::vector<ExchangeAdvice>& exchanges) {
   return out;
 }
 
-// Formats the fastest exchanges that fit, and the exchange of the optimizer in the question.
+// Formats the fastest exchanges that fit, and the exchange that the answer is about.
 std::string fastest_exchanges(const Advice& advice) {
   constexpr std::size_t most = 3;
   std::vector<ExchangeAdvice> shown;

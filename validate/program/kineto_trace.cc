@@ -110,7 +110,8 @@ class TraceReader final : public nlohmann::json_sax<nlohmann::json> {
     }
   }
 
-  // Returns the index of the event's collective, or -1 if the event is not a collective.
+  // Returns the index of the event's collective, or -1 if it records no collective of several
+  // ranks.
   int number_of_call() {
     if (call_.op.empty() || call_.ranks < 2) return -1;
     auto& calls = recorded_.collectives;
