@@ -10,7 +10,8 @@
 //   operations without a root over TCP if the NIC is the limit, not its
 //   connections                                                              0.95
 //   broadcast and reduce in that case                                        0.74
-//   operations that were calibrated on this machine                          0.3
+//   operations that were calibrated on this machine; all_to_all and
+//   send_recv over several nodes only if the NIC is the limit                0.3
 //   MPI                                                                      unknown, taken as 0
 //
 // Sources: the correlations of all_gather and of reduce_scatter with all_reduce are 0.74 and 0.71,

@@ -189,7 +189,7 @@ std::string trace_report(const JobTrace& trace, const SourceFigure& figure) {
          fmt::format("Communication behind computing: {:.2f} ms measured.\n", hidden_us * 1e-3) +
          largest_of(parts) +
          collectives_report(trace.collectives, static_cast<int>(trace.steps.size()),
-                            run.plan.cluster);
+                            run.plan.cluster, run.plan.gpus);
 }
 
 }  // namespace lambcast

@@ -43,9 +43,9 @@ Duration total_of(const TracedCollective& call) {
 }
 
 std::string forecast_of(const TracedCollective& call, const std::shared_ptr<const Cluster>& cluster,
-                        CollectiveCosts& costs) {
+                        int gpus, CollectiveCosts& costs) {
   const auto op = call.operation();
-  const auto group = call.group(cluster->gpus_per_node);
+  const auto group = call.group(cluster->gpus_per_node, gpus);
   if (!op || !group || !(call.bytes() > 0)) return "-";
   const CollectiveCost& cost = costs.cost({cluster, *group, NetworkModel::analytic, false},
                                           Backend::nccl, *op, Bytes(call.bytes()));
@@ -79,7 +79,7 @@ std::optional<Op> TracedCollective::operation() const {
   return std::nullopt;
 }
 
-std::optional<ProcessGroup> TracedCollective::group(int gpus_per_node) const {
+std::optional<ProcessGroup> TracedCollective::group(int gpus_per_node, int gpus) const {
   std::optional<std::vector<int>> ranks_of = ranks_in(members);
   if (!ranks_of || ranks_of->size() < 2) return std::nullopt;
   std::ranges::sort(*ranks_of);
@@ -97,12 +97,12 @@ std::optional<ProcessGroup> TracedCollective::group(int gpus_per_node) const {
     const int expected = first + on_node * group.stride + at * group.node_stride * gpus_per_node;
     if ((*ranks_of)[i] != expected) return std::nullopt;
   }
-  group.siblings = gpus_per_node / group.per_node;
+  group.siblings = std::min(gpus, gpus_per_node) / group.per_node;
   return group;
 }
 
 std::string collectives_report(const std::vector<TracedCollective>& calls, int steps,
-                               const std::shared_ptr<const Cluster>& cluster) {
+                               const std::shared_ptr<const Cluster>& cluster, int gpus) {
   std::vector<const TracedCollective*> longest;
   for (const TracedCollective& call : calls) longest.push_back(&call);
   std::ranges::sort(longest, std::greater(), [](const auto* call) { return total_of(*call); });
@@ -112,10 +112,11 @@ std::string collectives_report(const std::vector<TracedCollective>& calls, int s
   std::string out = fmt::format("{:<24} {:>6} {:>10} {:>8} {:>13}  {}\n", "collective", "ranks",
                                 "size", "a step", "median (us)", "forecast, alone (us)");
   for (const TracedCollective* call : longest)
-    out += fmt::format("{:<24} {:>6} {:>10} {:>8.4g} {:>13.1f}  {}\n", call->op, call->ranks,
-                       call->bytes() > 0 ? to_text(Bytes(call->bytes())) : "-",
-                       static_cast<double>(call->times.size()) / steps,
-                       validate::median(call->times).us(), forecast_of(*call, cluster, costs));
+    out +=
+        fmt::format("{:<24} {:>6} {:>10} {:>8.4g} {:>13.1f}  {}\n", call->op, call->ranks,
+                    call->bytes() > 0 ? to_text(Bytes(call->bytes())) : "-",
+                    static_cast<double>(call->times.size()) / steps,
+                    validate::median(call->times).us(), forecast_of(*call, cluster, gpus, costs));
   if (calls.size() > longest.size())
     out += fmt::format("and {} more\n", calls.size() - longest.size());
   return out + "\n";

@@ -36,13 +36,14 @@ struct TracedCollective {
   double bytes() const;
   // Returns the operation; nothing for those that are not forecast, such as barrier.
   std::optional<Op> operation() const;
-  // Returns the group on nodes of this many GPUs; nothing if members are missing or irregular.
-  std::optional<ProcessGroup> group(int gpus_per_node) const;
+  // Returns the group in a job of `gpus` on nodes of this many GPUs; nothing if members are missing
+  // or irregular.
+  std::optional<ProcessGroup> group(int gpus_per_node, int gpus) const;
 };
 
 // Formats the calls with the largest total times; empty if there are none. The cluster determines
 // the GPUs per node.
 std::string collectives_report(const std::vector<TracedCollective>& calls, int steps,
-                               const std::shared_ptr<const Cluster>& cluster);
+                               const std::shared_ptr<const Cluster>& cluster, int gpus);
 
 }  // namespace lambcast

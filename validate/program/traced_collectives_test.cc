@@ -47,15 +47,16 @@ TEST_CASE("traced collectives: calls of one size are counted together, next to t
   CHECK_THAT(report, Contains(" to ") && !Contains("  -\n"));
 }
 
-ProcessGroup group_of(const std::string& members) {
+ProcessGroup group_of(const std::string& members, int gpus = 64) {
   TracedCollective call;
   call.members = members;
-  return call.group(8).value();
+  return call.group(8, gpus).value();
 }
 
 TEST_CASE("traced collectives: groups follow from their ranks on nodes of eight") {
   CHECK(group_of("[0, 1, 2, 3, 4, 5, 6, 7]") == ProcessGroup{.ranks = 8, .per_node = 8});
   CHECK(group_of("[5, 13]") == ProcessGroup{.ranks = 2, .per_node = 1, .siblings = 8});
+  CHECK(group_of("[0, 1]", 2) == ProcessGroup{.ranks = 2, .per_node = 2});
   CHECK(group_of("[0, 2, 4, 6]") ==
         ProcessGroup{.ranks = 4, .per_node = 4, .stride = 2, .siblings = 2});
   CHECK(group_of("[1, 17, 33]") ==
@@ -64,7 +65,7 @@ TEST_CASE("traced collectives: groups follow from their ranks on nodes of eight"
        {"", "[]", "[3]", "[0, 1, 2, ...", "[0, 1, 5]", "[0, a]", "[0, 8, 9]"}) {
     TracedCollective call;
     call.members = members;
-    CHECK_FALSE(call.group(8).has_value());
+    CHECK_FALSE(call.group(8, 64).has_value());
   }
 }
 

@@ -92,7 +92,7 @@ TEST_CASE("activation copies: the memory of blocks that wait on the host is that
   parallel::ActivationOffload blocks;
   blocks.blocks = 12;
   const auto memory = [](const parallel::ActivationOffload& offload) {
-    return forecast_layout_memory(training_with(offload));
+    return forecast_memory(training_with(offload));
   };
   const auto kept = [](const MemoryForecast& of) {
     for (const auto& [part, bytes] : of.parts)
