@@ -46,8 +46,10 @@ int advise_for_sites(const AdviseOptions& options, Catalog& catalog) {
   if (!options.scans.empty() || !options.lists.empty() || !flags.trace.empty() ||
       !flags.explain.empty() || !text)
     fail_input(
-        {"", 0, "--cluster"}, "advice for several sites is one table",
-        "no --list, --scan, --trace, --explain and --format; lambcast sites has JSON and CSV");
+        {"", 0, "--cluster"},
+        "describes several sites, for which advise prints one table: --list, --scan, --trace, "
+        "--explain and --format do not apply",
+        "none of them; lambcast sites has JSON and CSV");
   const SiteAdvice advice = advise_sites(flags.what_if, catalog);
   const auto table = [&] { return site_advice_table(advice); };
   print_result(flags.result, {table, table, table});

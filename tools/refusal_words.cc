@@ -29,7 +29,7 @@ std::string unexpected_word(const CLI::App& command, const std::string& word,
   const CLI::Option* option = command.get_option_no_throw(flag);
   if (option != nullptr && option->get_items_expected_max() > 0 && at + 2 != words.end())
     return fmt::format("{}: has no value: {} follows it", *(at + 2), flag);
-  return fmt::format("{}: '{}' is not a value for it (allowed: true, false, or nothing)", flag,
+  return fmt::format("{}: '{}' is not an allowed value (allowed: true, false, or nothing)", flag,
                      word);
 }
 

@@ -60,19 +60,18 @@ std::string judgement_text(const Sensitivity& sensitivity) {
 
 // Names the measurement to make first, and the strongest of the inputs that it would settle.
 std::string measure_text(const Sensitivity& sensitivity) {
-  if (sensitivity.parts.empty()) return "No input of it is uncertain.\n";
+  if (sensitivity.parts.empty()) return "No input is uncertain.\n";
   const IntervalPart* first = sensitivity.to_measure();
   if (first == nullptr) return "";
   const auto strongest = std::ranges::find_if(sensitivity.effects, [&](const InputEffect& effect) {
     return effect.source == first->source && moves(effect);
   });
-  return fmt::format(
-      "To measure first: {}. It makes {:.0f} % of the interval of {}{}.\n",
-      measurement_for(first->source, sensitivity.scenario.training),
-      100 * sensitivity.share(*first), interval_name(sensitivity),
-      strongest == sensitivity.effects.end()
-          ? ""
-          : fmt::format("; {} is the input that it narrows most", name_with_key(strongest->key)));
+  return fmt::format("To measure first: {}. It makes {:.0f} % of the interval of {}{}.\n",
+                     measurement_for(first->source, sensitivity.scenario.training),
+                     100 * sensitivity.share(*first), interval_name(sensitivity),
+                     strongest == sensitivity.effects.end()
+                         ? ""
+                         : fmt::format("; it narrows {} most", name_with_key(strongest->key)));
 }
 
 std::string answer_of(const Sensitivity& sensitivity) {

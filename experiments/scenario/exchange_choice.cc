@@ -195,8 +195,10 @@ void check_start(const TrainingPlan& training, std::vector<Finding>& findings) {
     fail_input(flag("exchange"), "GaLore's decompositions are not forecast with a later start",
                "no / start");
   if (training.parallelism && training.parallelism->sharding == parallel::Sharding::weights)
-    fail_input(flag("exchange"), "ranks that share weights exchange in the passes of all steps",
-               "no / start, or --zero-stage 0");
+    fail_input(
+        flag("exchange"),
+        "/ start does not apply at ZeRO stage 3, which exchanges gradients inside the passes",
+        "no / start, or --zero-stage 0");
   if (const std::int64_t last = training.steps_done + training.steps; start >= last)
     findings.push_back(
         {Severity::warning, "exchange-never",

@@ -92,10 +92,10 @@ void choose_offload(const Words& words, OptimizerType optimizer, Parallelism& ho
   how.optimizer_on = words.chosen<OptimizerOn>("offload_optimizer").value_or(OptimizerOn::gpu);
   if (how.optimizer_on == OptimizerOn::gpu) return;
   if (how.framework.name != FrameworkName::deepspeed)
-    fail_input(flag("offload_optimizer"), "is modelled as DeepSpeed does it",
+    fail_input(flag("offload_optimizer"), "is modelled for DeepSpeed only",
                "--framework deepspeed");
   if (how.sharding == parallel::Sharding::none)
-    fail_input(flag("offload_optimizer"), "applies only to states that ranks share",
+    fail_input(flag("offload_optimizer"), "applies only to optimizer states that ranks share",
                "with --zero-stage 1, 2 or 3");
   if (optimizer != OptimizerType::adam && optimizer != OptimizerType::adamw)
     fail_input(flag("offload_optimizer"),
@@ -114,20 +114,21 @@ void choose_activation_offload(const Words& words, const ModelShape& model, Para
   if (offload.blocks > 0 ? how.recompute != parallel::Recompute::none
                          : how.recompute == parallel::Recompute::full)
     fail_input(where,
-               fmt::format("applies to activations that --recompute {} does not keep",
+               fmt::format("does not apply: --recompute {} keeps no such activations",
                            parallel::name_of(how.recompute)),
                "checkpoints, or --recompute none");
   if (offload.blocks > 0 && how.layout.pp > 1)
-    fail_input(where, "blocks of a pipeline are not copied (Megatron-LM, Transformer Engine)",
+    fail_input(where, "blocks:N does not apply to a pipeline (Megatron-LM, Transformer Engine)",
                "modules, or --pp 1");
   if (offload.blocks >= model.layers)
-    fail_input(where, fmt::format("applies to fewer blocks than the model's {}", model.layers),
+    fail_input(where,
+               fmt::format("must leave a block on the GPU, and the model has {}", model.layers),
                fmt::format("blocks:1 to blocks:{}", model.layers - 1));
   if (offload.of_experts() && model.experts == 0)
     fail_input(
         where,
         fmt::format("expert_fc1 and moe_act are modules of experts, and {} has none", model.name),
-        "other modules");
+        "attn_norm, qkv_linear, core_attn, attn_proj, mlp_norm");
 }
 
 }  // namespace lambcast

@@ -75,7 +75,7 @@ std::string answer_of(const LayoutSearch& search) {
     out += best.compressed->step_time_us
                ? fmt::format(" A compressed step of {} is {} as fast.", best.compressed->optimizer,
                              ratio_text(best.compressed->speedup))
-               : fmt::format(" Not with {}: {}.", best.compressed->optimizer,
+               : fmt::format(" It does not run with {}: {}.", best.compressed->optimizer,
                              reason_of(best.compressed->refused));
   return out + "\n";
 }
@@ -85,7 +85,8 @@ std::string faster_text(const LayoutSearch& search) {
   if (!search.faster) return "";
   const FoundLayout& found = search.faster->found;
   return fmt::format(
-      "Faster as {0} does it: {1}, micro batch {2}, ZeRO stage {3}, recompute {4}: {5:.2f} ms a "
+      "Faster with --framework {0}: {1}, micro batch {2}, ZeRO stage {3}, recompute {4}: {5:.2f} "
+      "ms a "
       "step, {6} as fast; --framework {0}\n",
       found.what_if.at("framework"), layout_words(found), found.layout.micro_batch,
       found.layout.zero_stage, found.layout.recompute, found.step.step_time.us() * 1e-3,
@@ -257,15 +258,21 @@ std::string counts_text(const LayoutSearch& search) {
   return out + fmt::format("{} (--explain refused)\n", search.refused.size() > most ? ", ..." : "");
 }
 
+// Returns the reason of the fastest layout with several replicas that does not compress.
+std::string why_none(const LayoutSearch& search) {
+  for (const FoundLayout& found : search.best)
+    if (found.compressed && !found.compressed->refused.empty() &&
+        !found.compressed->refused.starts_with("one replica"))
+      return reason_of(found.compressed->refused);
+  return "a single replica exchanges no gradients";
+}
+
 // Returns the sentence on the best layout of the 1-bit optimizer.
 std::string compressed_text(const LayoutSearch& search) {
   if (!search.best_compressed)
     return search.best.empty() || search.compressing.empty()
                ? ""
-               : fmt::format(
-                     "no layout with several replicas runs with {}: one alone has nothing to "
-                     "compress\n",
-                     search.compressing);
+               : fmt::format("no layout runs with {}: {}\n", search.compressing, why_none(search));
   const FoundLayout& found = *search.best_compressed;
   std::string out =
       fmt::format("best with {}: {}, micro batch {}, recompute {}: {:.2f} ms ({:.2f} to {:.2f}){}",
@@ -341,7 +348,7 @@ std::string explain_layout_search(const LayoutSearch& search, std::string_view w
       "{}\n\n{}\n{}\n{}\nsp: sequence parallel. v: chunks of a stage. split: of the layers over "
       "stages. batch: samples of a micro batch x how many. {}: of a GPU. MFU: model FLOPs over the "
       "peak of the format computed in. !: may not fit, by the interval of memory, {:.0f} % either "
-      "way, and stands behind layouts that do. Memory leaves out what the allocator wastes. "
+      "way; listed after layouts that fit. Fragmentation of memory is not counted. "
       "--framework: layouts of another program.\n",
       question_text(search), table_of(search.best, columns),
       step_table(search.best, base.seq_len, base.gpus), compression_table(search.best),

@@ -237,8 +237,8 @@ TEST_CASE(
   CHECK_FALSE(one.best_compressed);
   CHECK_FALSE(one.best.front().compressed->step_time_us);
   const std::string table = layout_search_table(one);
-  CHECK_THAT(table, Contains("Not with onebit_adam: one replica."));
-  CHECK_THAT(table, Contains("no layout with several replicas runs with onebit_adam"));
+  CHECK_THAT(table, Contains("It does not run with onebit_adam: one replica."));
+  CHECK_THAT(table, Contains("no layout runs with onebit_adam: "));
 }
 
 TEST_CASE("layout search: if nothing fits, memory is the reason") {

@@ -93,7 +93,7 @@ class ModelWriter {
     other("normalization", read_.word("normalization") != "RMSNorm",
           "norms are assumed to be RMSNorm");
     other(read_.has("position-embedding-type") ? "position-embedding-type" : "num-experts",
-          !is_rotary(read_), "positions are taken to turn heads");
+          !is_rotary(read_), "rotary position embeddings are assumed");
   }
 
   void model() {

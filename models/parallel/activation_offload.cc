@@ -33,8 +33,8 @@ ActivationOffload parse_activation_offload(std::string_view text, const Where& w
   }
   const auto refuse = [&](std::string_view part) {
     fail_input(where, fmt::format("'{}' names no activations", part),
-               fmt::format("none, checkpoints, blocks:N, or modules with '+' between them and a "
-                           "share behind them, as in core_attn+attn_proj:0.5, of {}",
+               fmt::format("none, checkpoints, blocks:N, or MODULE+MODULE:SHARE such as "
+                           "core_attn+attn_proj:0.5; modules: {}",
                            fmt::join(offload_module_names(), ", ")));
   };
   const std::size_t colon = text.find(':');

@@ -269,9 +269,10 @@ void require_possible(const OuterExchange& exchange, std::size_t sites) {
   const std::size_t least = exchange.decoupled || sites == 1 ? 1 : 2;
   const auto quorum = static_cast<std::size_t>(exchange.quorum.value_or(static_cast<int>(sites)));
   if (quorum < least || quorum > sites)
-    fail_input({"", 0, "--quorum"}, fmt::format("{} of {} sites", quorum, sites),
-               fmt::format("{} to {}{}", least, sites,
-                           least == 1 ? "" : ", or 1 with --decoupled; one site averages nothing"));
+    fail_input(
+        {"", 0, "--quorum"}, fmt::format("{} of {} sites", quorum, sites),
+        fmt::format("{} to {}{}", least, sites,
+                    least == 1 ? "" : ", or 1 with --decoupled: alone, one site averages nothing"));
 }
 
 OuterRound outer_round(const SiteGroup& group, std::span<const Duration> steps,

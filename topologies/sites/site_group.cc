@@ -144,7 +144,7 @@ void add_matrix(const Table& wan, SiteGroup& group) {
 void add_pairs(const Table& wan, SiteGroup& group) {
   add_matrix(wan, group);
   if (group.via == Via::store && (!group.pairs.empty() || wan.has("pair")))
-    fail_input(wan.where("via"), "no two sites meet directly through a store",
+    fail_input(wan.where("via"), "through a store, pairs of sites have no rates of their own",
                "via = \"direct\", or no pairs and rates of sites");
   for (const Table& table : wan.tables("pair")) {
     const SitePair pair = decode_pair(table, group);

@@ -127,7 +127,7 @@ TEST_CASE("a CI log with time stamps, colours and a row that NCCL wrote into") {
 TEST_CASE("an unknown word is named with its line") {
   const std::string good = fixture("nccl_all_reduce.txt");
   CHECK(refusal(with(good, "float     sum", " fp4x     sum")) ==
-        "log:18: 'fp4x' is not a data type known");
+        "log:18: 'fp4x' is not a known data type");
   CHECK(refusal(with(good, "float     sum", "float premulx")) ==
         "log:18: 'premulx' is neither a reduction known nor a number");
 }

@@ -247,7 +247,7 @@ class NcclTestsReader {
     preamble.size = static_cast<double>(*as_integer(words[0]));
     preamble.line = line;
     if (preamble.size < 0) fail(line, "the size is negative");
-    if (!is_data_type(words[2])) fail(line, fmt::format("'{}' is not a data type known", words[2]));
+    if (!is_data_type(words[2])) fail(line, fmt::format("'{}' is not a known data type", words[2]));
     std::size_t next = 3;
     preamble.key = std::string(words[2]);
     const auto take = [&] { preamble.key.append(" ").append(words[next++]); };

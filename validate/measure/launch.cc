@@ -46,7 +46,7 @@ int number(const Environment& environment, const std::string& name, int low, int
   const std::string text = environment(name).value_or("");
   const std::optional<int> value = number_in(text, low, high);
   if (!value)
-    fail_input({{}, 0, name}, fmt::format("'{}' is not a value for it", text),
+    fail_input({{}, 0, name}, fmt::format("'{}' is not an allowed value", text),
                fmt::format("{} to {}", low, high));
   return *value;
 }

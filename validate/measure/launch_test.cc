@@ -181,7 +181,7 @@ TEST_CASE("an invalid launch is refused") {
     return environment({{"RANK", rank}, {"WORLD_SIZE", size}, {"LOCAL_RANK", "0"}});
   };
   CHECK_THROWS_WITH(launch_of(torch("2", "2")),
-                    "RANK: '2' is not a value for it (allowed: 0 to 1)");
+                    "RANK: '2' is not an allowed value (allowed: 0 to 1)");
   CHECK_THROWS_WITH(launch_of(torch("0", "two")), Catch::Contains("WORLD_SIZE: 'two'"));
   CHECK_THROWS_WITH(launch_of(torch("0", "2")),
                     "MASTER_ADDR: is not set: the 2 processes need the address of the host of "

@@ -72,7 +72,7 @@ TEST_CASE("wrong flags are refused by name") {
   CHECK_THAT(refusal({"-b", "9999G"}), Catch::StartsWith("-b: '9999G' is not a size"));
   CHECK(refusal({"-b", "2K", "-e", "1K"}) == "-e: is below -b");
   CHECK_THAT(refusal({"-n", "1.5"}), Catch::Contains("'1.5' is not a whole number"));
-  CHECK_THAT(refusal({"-f", "1"}), Catch::StartsWith("-f: '1' is not a value for it"));
+  CHECK_THAT(refusal({"-f", "1"}), Catch::StartsWith("-f: '1' is not an allowed value"));
   CHECK_THAT(refusal({"-a", "4"}), Catch::StartsWith("-a: unknown value '4'"));
   CHECK_THAT(refusal({"--stagin", "none"}), Catch::Contains("did you mean '--staging'?"));
   CHECK_THAT(refusal({"--op", "stream"}), Catch::StartsWith("--op: unknown collective 'stream'") &&

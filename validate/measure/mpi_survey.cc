@@ -2,6 +2,7 @@
 
 #include <iostream>
 
+#include "sim/base/error.h"
 #include "validate/measure/expected_result.h"
 #include "validate/measure/measure.h"
 #include "validate/measure/mpi_collectives.h"
@@ -54,6 +55,8 @@ class MpiRanks final : public SurveyedRanks {
 }  // namespace
 
 int survey_mpi(const SurveyOptions& survey, const MeasureOptions& options) {
+  if (survey.step_weights > 0)
+    fail_input({{}, 0, "--steps-of"}, "is for NCCL: MPI here runs no optimizer");
   const MpiSession mpi;
   check_world(mpi.ranks());
   MpiRanks ranks(mpi.rank(), mpi.ranks());

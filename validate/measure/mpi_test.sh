@@ -110,6 +110,10 @@ for flags in '--share-gpu yes' '-g 2' '--staging memcpy' '-m 2' '-G 1' '-z 1'; d
   grep -q -- "^lambcast: ${flags% *}: " <<< "$out" || fail "$flags is refused with $out"
 done
 
+code=0
+out=$(run 1 --tables "$tables/none" --steps-of 7 2>&1) || code=$?
+[ $code = 2 ] && grep -q '^lambcast: --steps-of: is for NCCL' <<< "$out" || fail "--steps-of exits with $code: $out"
+
 # The mpirun of another MPI starts each process as a world of its own, which must be an error.
 code=0
 out=$(PMI_RANK=0 PMI_SIZE=2 "$program" --backend mpi -b 1K -e 1K 2>&1) || code=$?

@@ -34,7 +34,8 @@ void check_flags(const MeasureOptions& options, const Launch& launch) {
                "1");
   }
   if (options.blocking && options.graph_launches > 0) {
-    fail_input({{}, 0, "-z"}, "no rank waits inside a CUDA graph (-G)", "0");
+    fail_input({{}, 0, "-z"},
+               "does not apply with -G: calls in a CUDA graph are not waited for one by one", "0");
   }
   if (options.share_gpu && launch.processes > 1 && options.gpus_per_process > 1) {
     fail_input({{}, 0, "-g"}, "with --share-gpu a process of a launcher is one rank", "1");

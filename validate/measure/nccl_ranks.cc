@@ -222,8 +222,8 @@ void measure_steps(const MeasureOptions& options, std::uint64_t weights, const L
   const std::size_t least = *std::min_element(all.begin(), all.end());
   const std::uint64_t needed = step_memory_bytes(weights);
   if (writes && least < needed)
-    out << fmt::format("# a GPU has {} bytes free, and steps of {} weights need {}\n", least,
-                       weights, needed);
+    out << fmt::format("# whole steps are left out: a GPU has {} bytes free, {} weights need {}\n",
+                       least, weights, needed);
   if (writes) out << "optimizer,exchange,gradient,weights,ranks,step_us\n";
   if (least < needed) return;
   const Gpus gpus = connect_gpus(others, local, step_buffer_bytes(weights, local.ranks));

@@ -21,7 +21,7 @@ double parse_number(const std::string& text, const std::string& name, double low
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (status != std::errc{} || end != text.data() + text.size() || !std::isfinite(value) ||
       value < low) {
-    fail_input(flag(name), fmt::format("'{}' is not a value for it", text),
+    fail_input(flag(name), fmt::format("'{}' is not an allowed value", text),
                fmt::format("a number from {}", low));
   }
   return value;

@@ -32,7 +32,7 @@ void take_number(std::vector<std::string>& flags, const std::string& name, const
   const char* const end = text->data() + text->size();
   const auto [stopped, status] = std::from_chars(text->data(), end, number);
   if (status != std::errc{} || stopped != end || !(number > 0))
-    fail_input({"", 0, name}, fmt::format("'{}' is no number of {}", *text, unit));
+    fail_input({"", 0, name}, fmt::format("'{}' is not a positive number of {}", *text, unit));
 }
 
 // Returns the words of a list with commas between them.

@@ -243,7 +243,7 @@ std::string refused_form(const Exchange& exchange) {
     return fmt::format("fragments times steps of overlap, {}, do not divide {} steps", parts,
                        steps_between(exchange));
   if (exchange.start > 0 && exchange.kind == ExchangeKind::all_reduce)
-    return "an all_reduce has no other exchange before it";
+    return "/ start delays another exchange than all_reduce, which runs before it";
   const bool is_store = exchange.pattern == ExchangePattern::store;
   if (is_store && (exchange.kind < ExchangeKind::topk || exchange.kind > ExchangeKind::dct_sign ||
                    exchange.kind == ExchangeKind::randomk))
