@@ -178,11 +178,16 @@ Texts sweep_answer(const SweepWords& words, WhatIf texts, const StopAsked& stopp
                                             : plan_named_sweep(words.file, texts, axes),
                          catalog);
   Texts notes = plan.notes;
-  run_sweep(plan, {.out = words.out,
-                   .jobs = jobs,
-                   .resume = words.resume,
-                   .progress = [&](std::size_t, std::size_t) { return !stopped(); },
-                   .note = [&](const std::string& note) { notes.push_back(note); }});
+  const SweepSummary summary =
+      run_sweep(plan, {.out = words.out,
+                       .jobs = jobs,
+                       .resume = words.resume,
+                       .progress = [&](std::size_t, std::size_t) { return !stopped(); },
+                       .note = [&](const std::string& note) { notes.push_back(note); }});
+  const std::vector<Axis> varied = axes_of(plan.points);
+  for (std::string& sentence : summary.findings.sentences(
+           [&](std::size_t point) { return point_name(plan.points[point], varied); }))
+    notes.push_back(std::move(sentence));
   return notes;
 }
 

@@ -36,9 +36,11 @@ void print_findings(const std::vector<WhatIf>& questions, Catalog& catalog) {
 }
 
 void print_findings(const FindingTally& findings,
-                    const std::function<std::string(std::size_t)>& name) {
+                    const std::function<std::string(std::size_t)>& name, bool brief) {
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return;
-  for (const std::string& sentence : findings.sentences(name)) say(sentence);
+  for (const std::string& sentence :
+       brief ? findings.brief(name, "--explain notes") : findings.sentences(name))
+    say(sentence);
 }
 
 }  // namespace lambcast

@@ -19,8 +19,9 @@ std::vector<Finding> findings_of(const WhatIf& asked, Catalog& catalog);
 // Prints the findings that all these questions share; nothing if one of the questions does not run.
 void print_findings(const std::vector<WhatIf>& questions, Catalog& catalog);
 
-// Prints the findings of a tally. `name` returns the name of a point.
+// Prints the findings of a tally, in brief if they are to fit a screen. `name` returns the name of
+// a point.
 void print_findings(const FindingTally& findings,
-                    const std::function<std::string(std::size_t)>& name);
+                    const std::function<std::string(std::size_t)>& name, bool brief = false);
 
 }  // namespace lambcast

@@ -39,10 +39,8 @@ void print_brief_findings(const LayoutSearch& found) {
   Catalog catalog;
   FindingTally findings;
   findings.add(0, findings_of(found.best.front().what_if, catalog));
-  std::fflush(stdout);
-  for (const std::string& line :
-       findings.brief([](std::size_t) { return std::string(); }, "--explain notes"))
-    say(line);
+  print_findings(
+      findings, [](std::size_t) { return std::string(); }, true);
 }
 
 int plan_command(const PlanOptions& options) {

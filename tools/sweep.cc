@@ -21,6 +21,7 @@
 #include "sim/base/output_file.h"
 #include "sim/base/printable.h"
 #include "tools/commands.h"
+#include "tools/input_findings.h"
 #include "tools/launched_ranks.h"
 #include "tools/progress.h"
 #include "tools/stop_signal.h"
@@ -67,13 +68,10 @@ bool end_others(SweepFlags& options, int code, std::chrono::milliseconds patienc
 
 // Prints the findings after the results.
 void say_findings(const SweepSummary& summary, const SweepPlan& plan, const SweepFlags& options) {
-  std::fflush(stdout);
   const std::vector<Axis> axes = axes_of(plan.points);
-  const auto name = [&](std::size_t point) { return point_name(plan.points[point], axes); };
-  for (const std::string& sentence : options.explain == "notes"
-                                         ? summary.findings.sentences(name)
-                                         : summary.findings.brief(name, "--explain notes"))
-    say(sentence);
+  print_findings(
+      summary.findings, [&](std::size_t point) { return point_name(plan.points[point], axes); },
+      options.explain != "notes");
 }
 
 // Prints what the report lacks. Figures that these rows cannot fill are counted in one line.

@@ -140,7 +140,7 @@ TEST_CASE("invalid logs are refused in one line") {
   refused("step,a\n1,2\n2,2\n", "too few");
   refused("step,a\n1,2\n1,2\n", "log:3: step: 1 follows 1");
   refused("step,a\n1,2\n2,2\n4,2\n", "log:4: step: 4 follows 2 where steps are 1 apart");
-  refused("step,a\n1,2\n2,-2\n", "log:3: a: -2 is no norm");
+  refused("step,a\n1,2\n2,-2\n", "log:3: a: -2 is neither a norm nor a loss");
   refused("step,a\n1.5,2\n2,2\n", "log:2: step: 1.5 is not a step");
   refused("step,a\n1,x\n", "log:2");
   refused("time,a\n1,2\n", "step");

@@ -103,8 +103,8 @@ std::string advice_answer(const SiteAdvice& advice) {
     return row.fewest_steps ? row.egress_per_day : std::numeric_limits<double>::infinity();
   });
   if (&least == &best) return out + "No other method that hides communication sends less.\n";
-  return out + fmt::format("Least egress at fewest steps: {}, {}.\n", method_text(least),
-                           egress_text(advice, least));
+  return out +
+         fmt::format("Least of these: {}, {}.\n", method_text(least), egress_text(advice, least));
 }
 
 std::string method_line(const SiteAdvice& advice, const AdvisedMethod& row) {

@@ -57,10 +57,10 @@ TEST_CASE("site advice: the advised method has the fewest steps, and keeps 95 %"
 
 TEST_CASE("site advice: the least egress and unknown prices are named") {
   const std::string unpriced = site_advice_table(advice_for("two-data-centres"));
-  CHECK_THAT(unpriced, Contains("fewest steps: INTELLECT-1 (int8) every 300 steps"));
+  CHECK_THAT(unpriced, Contains("Least of these: INTELLECT-1 (int8) every 300 steps"));
   CHECK_THAT(unpriced, !Contains("0.00") && !Contains(", - USD"));
   CHECK_THAT(site_advice_table(advice_for("three-continents")),
-             Contains("slowest pair 10 Gbit/s") && Contains("fewest steps: SparseLoCo"));
+             Contains("slowest pair 10 Gbit/s") && Contains("Least of these: SparseLoCo"));
   const TemporaryFolder folder;
   const std::string one =
       "name = \"one\"\n[wan]\nup = \"1 Gbit/s\"\nrtt = \"20 ms\"\n"

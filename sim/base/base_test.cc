@@ -80,7 +80,7 @@ TEST_CASE("units: a text that is not a quantity is refused with the allowed unit
   CHECK_THROWS_WITH(
       parse_bandwidth("100", where),
       Contains("cluster.toml:12: nic.bandwidth: '100' has no unit") && Contains("Gbit/s"));
-  CHECK_THROWS_WITH(parse_bandwidth("100 GiBit", where), Contains("no unit of bandwidth"));
+  CHECK_THROWS_WITH(parse_bandwidth("100 GiBit", where), Contains("not a unit of bandwidth"));
   CHECK_THROWS_WITH(parse_bandwidth("-1 GB/s", where), Contains("negative"));
   CHECK_THROWS_WITH(parse_bandwidth("0 GB/s", where), Contains("above zero"));
   for (const char* text : {"nan GB", "inf GB", "", "GB", "1e999 GB", "0x10 GB"})

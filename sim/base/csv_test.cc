@@ -116,14 +116,14 @@ TEST_CASE("csv: the text of several fields equals these fields, or is empty") {
 
 TEST_CASE("csv: texts that are no table are refused before they exhaust memory or time") {
   CHECK_THROWS_WITH(csv::Reader::of_file("/dev/zero"),
-                    Contains("/dev/zero: cannot be read: it is no regular"));
+                    Contains("/dev/zero: cannot be read: it is not a regular"));
   CHECK_THROWS_WITH(csv::Reader::of_file(std::filesystem::temp_directory_path()),
-                    Contains("no regular file"));
+                    Contains("not a regular file"));
   CHECK_THROWS_WITH(csv::Reader::of_file("/absent.csv"), Contains("/absent.csv: cannot be read"));
   const std::filesystem::path pipe =
       std::filesystem::temp_directory_path() / fmt::format("lambcast_csv_pipe_{}", getpid());
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
-  CHECK_THROWS_WITH(csv::Reader::of_file(pipe), Contains("no regular file"));
+  CHECK_THROWS_WITH(csv::Reader::of_file(pipe), Contains("not a regular file"));
   std::filesystem::remove(pipe);
   const std::string endless(csv::Reader::max_record_bytes + 1, 'x');
   CHECK_THROWS_WITH(csv::parse("a\n" + endless, "t.csv"), Contains("t.csv:2: a record is longer"));

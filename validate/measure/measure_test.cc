@@ -179,7 +179,8 @@ TEST_CASE("a measurement that NCCL cannot do is refused before it searches for a
   CHECK_THAT(nccl_refusal({"--staging", "memcpy"}), Catch::StartsWith("usage: --staging: NCCL"));
   CHECK_THAT(nccl_refusal({"--op", "compressed_allreduce", "-m", "2"}),
              Catch::StartsWith("usage: -m: compressed_allreduce runs kernels"));
-  CHECK_THAT(nccl_refusal({"-z", "1", "-G", "1"}), Catch::StartsWith("usage: -z: no rank waits"));
+  CHECK_THAT(nccl_refusal({"-z", "1", "-G", "1"}),
+             Catch::StartsWith("usage: -z: does not apply with -G"));
   CHECK(nccl_refusal({"--share-gpu", "yes"}) ==
         "usage: -g: --share-gpu without a launcher needs the number of ranks (allowed: 2 to 8 per "
         "GPU)");

@@ -100,10 +100,10 @@ TEST_CASE("messages of other processes are checked before they are read") {
     measure(small_sizes(Operation::all_reduce, 2), 2, FakeFault::none, others);
   };
   for (const char* said : {"a host without tabs\n", "host\tGPU\n", "host\tone\tGPU\n", "\n", "x"})
-    CHECK_THROWS_WITH(measured_beside(said), Catch::Contains("sent what is no place of a rank"));
+    CHECK_THROWS_WITH(measured_beside(said), Catch::Contains("sent what is not a place of a rank"));
   CHECK_THROWS_WITH(measured_beside("host\t0\tGPU\n"), Catch::Contains("hold 3 ranks together"));
   CHECK_THROWS_WITH(measured_beside(""),
-                    Catch::Contains("sent what is no name of an NCCL communicator"));
+                    Catch::Contains("sent what is not a name of an NCCL communicator"));
 }
 
 TEST_CASE("every operation over several ranks comes out exact, padding included") {

@@ -186,9 +186,11 @@ std::vector<MemoryForecast> forecast_stage_memory(const TrainingPlan& training) 
          compression_state(training.optimizer(), training.kernels, updated,
                            padded_elements(training, levels, updated), levels.between.ranks))
       add(part, of_part);
-    const AveragedGradients averaged = averaged_gradients(under, held, replicas);
-    add("exchange_state", exchange_state_bytes(training, averaged));
-    add("exchange_workspace", exchange_workspace_bytes(training, averaged));
+    if (training.exchange.kind != Exchange::Kind::all_reduce) {
+      const AveragedGradients averaged = averaged_gradients(under, held, replicas);
+      add("exchange_state", exchange_state_bytes(training, averaged));
+      add("exchange_workspace", exchange_workspace_bytes(training, averaged));
+    }
     if (how.secondary_ranks > 1)
       add("second_copy", how.weight_bytes * held.total() / how.secondary_ranks);
     for (const auto& [part, of_part] : memory.parts) memory.states += of_part;
