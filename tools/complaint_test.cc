@@ -50,7 +50,7 @@ std::vector<Fault> faults_of_libraries() {
   static std::string text = "abc";
   static std::vector<int> numbers;
   return {
-      {"m.json: is no JSON; try", [] { Json torn = Json::parse("{"); }},
+      {"m.json: is not JSON; try", [] { Json torn = Json::parse("{"); }},
       {"m.json: a key is missing", [] { (void)Json::object().at("flags"); }},
       {"m.json: a key is missing", [] { (void)Json(3).get<std::string>(); }},
       {"m.json: a key is missing", [] { (void)Json::array().at(3); }},

@@ -25,6 +25,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import tomllib
 
 HERE = pathlib.Path(__file__).resolve().parent
 TABLES = HERE.parent / "replay" / "collectives"
@@ -100,9 +101,8 @@ def layouts_of(description):
 
 def bands_of(description):
     """(end, low, high) of the bands of sizes that were fitted."""
-    return [(float(end or "inf"), float(low), float(high)) for end, low, high in
-            re.findall(r'^\[\[calibration\.bands\]\]\n(?:below = "(\d+) B"\n)?'
-                       r"low = (\S+)\nhigh = (\S+)", description, re.M)]
+    bands = tomllib.loads(description)["calibration"]["bands"]
+    return [(float(band.get("below", "inf").split()[0]), band["low"], band["high"]) for band in bands]
 
 
 def doublings(ranks, nodes, layouts):
