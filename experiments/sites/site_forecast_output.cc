@@ -65,11 +65,21 @@ std::string memory_text(const SiteForecast& forecast) {
                                             short_of_memory, forecast.sites.size());
 }
 
+// Whether the run ends before the sites have exchanged all weights once.
+bool ends_before_exchange(const SiteForecast& forecast) {
+  return forecast.sites.size() > 1 && forecast.run_steps < forecast.exchange.every;
+}
+
 std::string answer_of(const SiteForecast& forecast) {
   const OuterRound& round = forecast.round;
-  return memory_text(forecast) +
+  const std::string training =
+      ends_before_exchange(forecast)
+          ? fmt::format("The run of {} ends before its first exchange; longer runs train",
+                        counted(forecast.run_steps, "step"))
+          : "Training runs";
+  return memory_text(forecast) + training +
          fmt::format(
-             "Training runs at {:.1f} % of the sites' own throughput ({:.1f} to {:.1f} %): "
+             " at {:.1f} % of the sites' own throughput ({:.1f} to {:.1f} %): "
              "rounds of {} take {}, of which {} wait for the exchange.{}{}",
              100 * round.utilisation, 100 * low_utilisation(forecast),
              100 * high_utilisation(forecast), counted(forecast.exchange.every, "step"),
@@ -158,6 +168,7 @@ std::string exchange_text(const SiteForecast& forecast) {
                      to_text(Duration::seconds(run.mean)), to_text(Duration::seconds(run.low)),
                      to_text(Duration::seconds(run.high)));
   out += fmt::format("egress: {} a round", to_text(forecast.egress));
+  if (ends_before_exchange(forecast)) return out + ", none in this run\n";
   if (!forecast.egress_usd) out += "; the description states no price (usd_per_gb)";
   if (forecast.egress_usd) out += fmt::format(", {} USD a run", usd_cell(*forecast.egress_usd));
   if (const auto day = forecast.egress_usd_per_day())

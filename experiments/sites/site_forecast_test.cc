@@ -115,6 +115,9 @@ TEST_CASE("site forecast: a run has the exchanges that it reaches, and names too
   CHECK(none.run_s.mean == Approx(99 * plain_step_s()).epsilon(1e-6));
   CHECK(*none.egress_usd == 0);
   CHECK(finds(none, "exchange-never"));
+  CHECK_THAT(site_forecast_table(none),
+             Catch::StartsWith("The run of 99 steps ends before its first exchange; longer runs") &&
+                 Catch::Contains("a round, none in this run\n"));
   const double transfer = none.round.exposed.s();
   const SiteForecast two = run_of("250", 1);
   CHECK(two.run_s.mean == Approx(250 * plain_step_s() + 2 * transfer).epsilon(1e-6));
