@@ -47,7 +47,9 @@ std::string cargo_of(const PipelinePlan& plan, const Call* call) {
   const auto of_experts = [&](const std::optional<ExpertPlan>& experts) -> std::string {
     if (!experts) return "";
     if (is(experts->inside) || is(experts->between)) return "tokens";
-    return is(experts->rows_gather) || is(experts->rows_scatter) ? "rows of experts" : "";
+    const bool rows = is(experts->rows_gather) || is(experts->rows_scatter) ||
+                      is(experts->rows_sum) || is(experts->shares_gather);
+    return rows ? "rows of experts" : "";
   };
   for (const BlocksAlike& stack : plan.stacks)
     if (const std::string cargo = of_experts(stack.experts); !cargo.empty()) return cargo;

@@ -136,6 +136,8 @@ std::string of_blocks(const PipelinePlan& plan, const AboutCall& also) {
     lines.add("and between nodes", plan.experts->between);
     lines.add("rows gathered inside experts", plan.experts->rows_gather);
     lines.add("rows scattered", plan.experts->rows_scatter);
+    lines.add("partial results of rows summed", plan.experts->rows_sum);
+    lines.add("results of the shares gathered", plan.experts->shares_gather);
   }
   return lines.text();
 }

@@ -25,8 +25,8 @@ double on_rank(const Kept& kept, const ActivationSetting& setting) {
   return samples_of(setting) * (undivided + (all - undivided) / setting.tp);
 }
 
-// Returns the rank's share of the samples, whose tokens it sends to experts.
-double samples_sent(const ActivationSetting& setting) {
+// Returns the rank's share of the samples, whose tokens it routes to experts.
+double samples_routed(const ActivationSetting& setting) {
   return samples_of(setting) / (setting.sequence_parallel ? setting.tp : 1);
 }
 
@@ -35,7 +35,9 @@ double at_experts(const Kept& kept, const ActivationSetting& setting) {
   const ExpertLoad& experts = setting.experts;
   const double all = kept.all.at(setting.seq_len), whole = kept.whole.at(setting.seq_len);
   const int tp = experts.tp == 0 ? setting.tp : experts.tp;
-  return samples_sent(setting) * experts.rows * (tp * whole + (all - whole));
+  // The tensor group computes each row once: on one rank, or divided over those of the expert.
+  const double samples = samples_of(setting) / setting.tp;
+  return samples * experts.rows * (tp * whole + (all - whole));
 }
 
 void add(PerSample& sum, const PerSample& part, double times) {
@@ -183,7 +185,7 @@ struct Layer {
   }
 
   double tokens() const {
-    return samples_sent(setting) * static_cast<double>(tokens_of(shape, index, setting.seq_len));
+    return samples_routed(setting) * static_cast<double>(tokens_of(shape, index, setting.seq_len));
   }
   double places() const {
     return tokens() * static_cast<double>(shape.experts_per_token) * setting.experts.rows;

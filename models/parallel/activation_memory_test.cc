@@ -188,4 +188,21 @@ TEST_CASE("activations: first and last stage, and micro batches in flight") {
   CHECK(stages[3].recomputed.value() == Approx(5 * 96 * s * s / 8));
 }
 
+TEST_CASE("activations: more tensor ranks keep less of a block with experts on each") {
+  const ModelShape shape = load_model("qwen3-30b-a3b");
+  for (const bool sequence_parallel : {false, true})
+    for (const int etp : {0, 1}) {
+      const auto kept = [&](int tp) {
+        return layer_activations(shape, 0,
+                                 {.tp = tp,
+                                  .sequence_parallel = sequence_parallel,
+                                  .experts = {.tp = etp},
+                                  .seq_len = 4096})
+            .kept.value();
+      };
+      CHECK(kept(2) < kept(1));
+      CHECK(kept(8) < kept(4));
+    }
+}
+
 }  // namespace lambcast::parallel

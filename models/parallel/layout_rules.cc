@@ -117,13 +117,19 @@ void check_sequence(Findings& out, const ParallelLayout& layout, const ModelShap
                            use.seq_len / layout.cp, layout.tp));
 }
 
-void check_experts(Findings& out, const ParallelLayout& layout, const ModelShape& shape) {
+void check_experts(Findings& out, const ParallelLayout& layout, const ModelShape& shape,
+                   const LayoutUse& use) {
   if (layout.ep == 1 && layout.etp == 0 && shape.experts == 0) return;
   if (shape.experts == 0) {
     out.refuse("layout-experts", layout.ep > 1 ? "ep" : "etp",
                fmt::format("{} has no experts", shape.name));
     return;
   }
+  if (use.experts_need_parts && layout.tp > 1 && !use.sequence_parallel)
+    out.refuse("layout-experts", "sequence_parallel",
+               fmt::format("Megatron-LM trains experts with tp {} only with sequence parallelism; "
+                           "try: --sequence-parallel true, or another --framework",
+                           layout.tp));
   if (shape.ffn % layout.expert_tp() != 0)
     out.refuse("layout-ffn", layout.etp == 0 ? "tp" : "etp",
                fmt::format("{} columns of an expert are not divisible by {} {}", shape.ffn,
@@ -189,7 +195,7 @@ std::vector<Finding> check(const ParallelLayout& layout, const ModelShape& shape
   check_tensor(out, layout, shape);
   check_pipeline(out, layout, shape, use);
   check_sequence(out, layout, shape, use);
-  check_experts(out, layout, shape);
+  check_experts(out, layout, shape, use);
   check_stages_of_experts(out, layout, use);
   check_placement(out, layout);
   return std::move(out.list);

@@ -29,6 +29,8 @@ struct LayoutUse {
   SplitMethod split = SplitMethod::even;
   bool exchanges_heads = false;  // context parallelism divides the heads of attention too
   bool one_mesh = false;         // experts and other layers share axes (Colossal-AI)
+  // Experts with tensor parallelism need sequence parallelism (Megatron-LM validate_args).
+  bool experts_need_parts = false;
 };
 
 std::vector<Finding> check(const ParallelLayout& layout, const ModelShape& shape,

@@ -131,6 +131,19 @@ TEST_CASE("layout rules: each refusal is one line that names the rule") {
         Messages{"layout-sequence: cp: samples have no sequence to divide"});
 }
 
+TEST_CASE("layout rules: Megatron-LM's experts need sequence parallelism next to tp") {
+  LayoutUse use = used;
+  use.gpus = 8;
+  use.experts_need_parts = true;
+  CHECK(findings({.tp = 2, .dp = 4, .gpus_per_node = 8}, "mixtral-8x7b", use).empty());
+  use.sequence_parallel = false;
+  CHECK(findings({.tp = 2, .dp = 4, .gpus_per_node = 8}, "mixtral-8x7b", use) ==
+        Messages{"layout-experts: sequence_parallel: Megatron-LM trains experts with tp 2 only "
+                 "with sequence parallelism; try: --sequence-parallel true, or another "
+                 "--framework"});
+  CHECK(findings({.tp = 2, .dp = 4, .gpus_per_node = 8}, "llama2-7b", use).empty());
+}
+
 TEST_CASE("layout rules: valid layouts with unexpected costs get a warning or a note") {
   const auto said = [](const ParallelLayout& layout, const char* model, LayoutUse use) {
     use.gpus = static_cast<int>(layout.world());

@@ -42,25 +42,59 @@ ProcessGroup across_nodes(ProcessGroup group) {
   return group;
 }
 
+// Returns the ranks of a tensor group that have the same tokens.
+int same_tokens(const Parallelism& how) { return how.sequence_parallel ? 1 : how.layout.tp; }
+
+// Returns the share of a rank's tokens whose copies it sends: each rank of a divided expert
+// receives all of them.
+double share_sent(const Parallelism& how) {
+  return std::min(1.0, static_cast<double>(how.layout.expert_tp()) / same_tokens(how));
+}
+
+// Returns the number of ranks of a divided expert that have tokens of their own, which it gathers.
+int ranks_gathered(const Parallelism& how) {
+  return std::max(1, how.layout.expert_tp() / same_tokens(how));
+}
+
 ExpertWork work_of(const ModelShape& model, const Parallelism& how, const ProcessGroup& group,
                    double tokens, std::int64_t ffn) {
-  const int etp = how.layout.expert_tp();
   const double copies = static_cast<double>(model.experts_per_token) * rows_per_choice(how);
   ExpertWork work;
   work.all = model.experts;
   work.local = model.experts / how.layout.ep;
-  work.ffn = ffn / etp;
+  work.ffn = ffn / how.layout.expert_tp();
   work.shared_ffn = model.shared_ffn / how.layout.tp;
   work.tokens = tokens;
-  work.rows = tokens * copies * etp;
+  work.rows = tokens * share_sent(how) * copies * ranks_gathered(how);
   work.sent = tokens * copies;
   work.received = work.rows;
   if (how.experts.routing == Routing::one_hot) work.one_hot = model.experts_per_token;
   if (how.experts.dispatch == Dispatch::deduplicated) {
     work.sent = 0;
-    work.received = tokens * owners_met(model.experts, model.experts_per_token, group.ranks) * etp;
+    work.received = tokens * share_sent(how) * ranks_gathered(how) *
+                    owners_met(model.experts, model.experts_per_token, group.ranks);
   }
   return work;
+}
+
+// Adds the collectives inside tensor groups: over the ranks of a divided expert, and over the ranks
+// that have the same tokens and send a share each.
+void add_row_calls(const Parallelism& how, const parallel::RankGrid& experts, double hidden,
+                   ExpertPlan& plan) {
+  const double rows = how.activation_bytes() * plan.block.experts->rows * hidden;
+  const auto over = [](const ProcessGroup& group, Op op, double bytes) {
+    return Call{group, Backend::nccl, op, Bytes(bytes)};
+  };
+  const ProcessGroup expert = parallel::group(experts, {Axis::tp});
+  if (ranks_gathered(how) > 1) {
+    plan.rows_gather = over(expert, Op::all_gather, rows);
+    plan.rows_scatter = over(expert, Op::reduce_scatter, rows);
+  } else if (expert.ranks > 1) {
+    plan.rows_sum = over(expert, Op::all_reduce, rows);
+  }
+  if (share_sent(how) < 1)
+    plan.shares_gather = over(parallel::group(parallel::dense_grid(how.layout), {Axis::tp}),
+                              Op::all_gather, rows / share_sent(how));
 }
 
 }  // namespace
@@ -119,18 +153,12 @@ std::optional<ExpertPlan> expert_plan(const ModelShape& model, const Parallelism
       plan.least_launches =
           overlapped_launches * (casts ? 1 : overlapped_launches_16_bit) + plan.launches;
   }
-  const int etp = how.layout.expert_tp();
-  if (etp > 1) {
-    const ProcessGroup inner = parallel::group(grid, {Axis::tp});
-    const double bytes = how.activation_bytes() * plan.block.experts->rows * h;
-    plan.rows_gather = Call{inner, Backend::nccl, Op::all_gather, Bytes(bytes)};
-    plan.rows_scatter = Call{inner, Backend::nccl, Op::reduce_scatter, Bytes(bytes)};
-  }
+  add_row_calls(how, grid, h, plan);
   if (group.ranks == 1) return plan;
   const double copies = visits(how.experts, model.experts_per_token);
   const bool once = how.experts.dispatch == Dispatch::deduplicated;
   const auto bytes_to = [&](int owners) {
-    return how.activation_bytes() * tokens * h *
+    return how.activation_bytes() * tokens * share_sent(how) * h *
            (once ? owners_met(model.experts, model.experts_per_token, owners) : copies);
   };
   const int nodes = group.nodes();

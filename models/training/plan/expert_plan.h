@@ -17,8 +17,15 @@
 //
 // Dropless exchanges carry exactly the chosen copies: all ranks wait for the one with the most
 // copies, `imbalance` times the mean. With a capacity factor c every exchange carries c times the
-// even share, full or not (DeepSpeed). If experts are divided over etp ranks, these ranks gather
-// all their rows before the products and scatter them after.
+// even share, full or not (DeepSpeed).
+//
+// With sequence parallelism each rank of a tensor group has its own tokens: the etp ranks of a
+// divided expert gather all their rows before the products and scatter them after. Without it the
+// t ranks of a tensor group have the same tokens and each sends copies of etp / t of them
+// (DeepSpeed drop_tokens): the ranks of a divided expert receive the same rows and sum their
+// partial results (an all-reduce), and if etp < t the results of all shares are gathered over the
+// tensor group (gather_tokens; DeepSpeed moe/mappings.py). Megatron-LM does not train experts
+// with tensor parallelism alone (models/parallel/layout_rules.h).
 //
 // If each expert has its own kernels (several streams: Transformer Engine's GroupedLinear until
 // 2026, DeepSpeed's loop), the host starts them after it has waited for the token counts, so none
@@ -89,8 +96,10 @@ struct ExpertPlan {
   // Parts of one exchange: inside a node (or the whole exchange if it has one part), and between
   // nodes.
   std::optional<Call> inside, between;
-  bool at_once = false;                           // whether both parts run at the same time
-  std::optional<Call> rows_gather, rows_scatter;  // over the etp ranks
+  bool at_once = false;  // whether both parts run at the same time
+  // Over the ranks of an expert: rows gathered and scattered, or partial results of them summed.
+  std::optional<Call> rows_gather, rows_scatter, rows_sum;
+  std::optional<Call> shares_gather;  // over the ranks with the same tokens: results of each share
   bool overlapped = false;
   // Number of launches in both passes that nothing hides, and number of launches whose time is a
   // lower bound of both passes.

@@ -21,6 +21,7 @@ struct ExpertCase {
   const char* model = "qwen3-30b-a3b";
   Sharding sharding = Sharding::none;
   std::int64_t micro_batches = 3;
+  bool same_tokens = false;  // in a tensor group
 };
 
 TrainingPlan expert_training(const ExpertCase& of) {
@@ -33,7 +34,7 @@ TrainingPlan expert_training(const ExpertCase& of) {
   how.layout.etp = of.etp;
   how.layout.gpus_per_node = 8;
   how.framework = framework_of(FrameworkName::megatron);
-  how.sequence_parallel = of.tp > 1;
+  how.sequence_parallel = of.tp > 1 && !of.same_tokens;
   how.sharding = of.sharding;
   how.shard_ranks = of.sharding == Sharding::none ? 1 : how.replicas();
   how.experts = of.use;
@@ -90,6 +91,30 @@ TEST_CASE("experts: tokens sent once go to as many ranks as own their experts") 
   CHECK(far.between->bytes.value() == Approx(token_bytes * owners_met(128, 8, 4)));
   CHECK(far.inside->group == ProcessGroup{8, 8, 1, 1, 1});
   CHECK(far.inside->bytes.value() == Approx(token_bytes * owners_met(128, 8, 32)));
+}
+
+// A tensor group with the same 2,000 tokens computes 8 x 2,000 rows once, as one rank does.
+TEST_CASE("experts: a tensor group without sequence parallelism computes each row once") {
+  const auto plan = [](int tp, int etp) {
+    return plan_of({.ep = 1, .tp = tp, .etp = etp, .same_tokens = true});
+  };
+  // Four ranks share each expert: all rows on each, partial results summed.
+  const ExpertPlan divided = plan(4, 4);
+  CHECK(divided.block.experts->rows == 8 * 2000);
+  CHECK(divided.block.experts->ffn == 768 / 4);
+  REQUIRE(divided.rows_sum);
+  CHECK(divided.rows_sum->bytes.value() == 8 * token_bytes);
+  CHECK(divided.rows_sum->group.ranks == 4);
+  CHECK_FALSE((divided.rows_gather || divided.rows_scatter || divided.shares_gather));
+  // Whole experts: a quarter of the rows on each rank, and the results gathered.
+  const ExpertPlan whole = plan(4, 1);
+  CHECK(whole.block.experts->rows == 2 * 2000);
+  REQUIRE(whole.shares_gather);
+  CHECK(whole.shares_gather->bytes.value() == 8 * token_bytes);
+  CHECK_FALSE((whole.rows_sum || whole.rows_gather));
+  // Experts over eight ranks: an exchange carries the rank's share.
+  CHECK(plan_of({.ep = 8, .dp = 8, .tp = 4, .etp = 1, .same_tokens = true}).inside->bytes.value() ==
+        2 * token_bytes);
 }
 
 // Tutel: the same bytes inside the node and between nodes, in messages that are eight times as

@@ -100,7 +100,8 @@ struct Parallelism {
             schedule,
             framework.split,
             framework.context_exchange == ContextExchange::heads,
-            framework.name == FrameworkName::colossalai};
+            framework.name == FrameworkName::colossalai,
+            framework.name == FrameworkName::megatron || framework.name == FrameworkName::nemo};
   }
   double gradient_bytes() const { return framework.fp32_gradients ? 4 : 2; }
   // Returns the bytes per element of activations, in memory and on the wire.

@@ -167,7 +167,8 @@ class PipelinePricer {
   Duration exposed_exchanges(const BlockKernels& block, Duration other) {
     if (!block.experts) return {};
     const ExpertPlan& plan = *block.experts;
-    const Duration rows = cost_of(plan.rows_gather) + cost_of(plan.rows_scatter);
+    const Duration rows = cost_of(plan.rows_gather) + cost_of(plan.rows_scatter) +
+                          cost_of(plan.rows_sum) + cost_of(plan.shares_gather);
     const Duration inside = cost_of(plan.inside, 2), between = cost_of(plan.between, 2);
     const Duration exchanges = plan.at_once ? std::max(inside, between) : inside + between;
     if (!plan.overlapped) return rows + exchanges;
