@@ -26,7 +26,7 @@ check() {
       BEGIN {
         split("plan price memory run", training)
         for (i in training) room["models/training/" training[i]] = i + 0
-        split("verdict report scenario output sweep advise compare search phases sites reference convergence", questions)
+        split("verdict report scenario output search sweep advise compare phases sites reference convergence", questions)
         for (i in questions) room["experiments/" questions[i]] = i + 0
       }
       function folder_of(path) { sub(/\/[^\/]*$/, "", path); return path }

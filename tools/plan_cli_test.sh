@@ -46,7 +46,7 @@ expect 0 ': tp 2 and sequence, cp 2, pp 16 in 5 chunks, dp 2, .* 64[0-9]{3}\.' "
 grep -q '^best with onebit_adam: .* 0\.79x (0\.75 to 0\.86x) as fast as the best with adam' out || fail "not as the manual has it: $(cat out)"
 
 # A run without a layout that only a layout makes fit
-expect 0 'it fits if the model is divided: --zero-stage 3 --recompute full \(.*, or --tp 8 ' "$lambcast" simulate --model gpt3-175b \
+expect 0 'it fits with --zero-stage 3 --recompute full \(.*, or --tp 8 ' "$lambcast" simulate --model gpt3-175b \
   --cluster dgx-a100-80g --gpus 64 --optimizer adam --precision bf16 --global-batch 128 --micro-batch 1 --steps 100
 
 # Models and runs described by other programs' files
@@ -108,7 +108,7 @@ expect 0 '^ +2 +512 +32768  warmup +106 ' "$lambcast" "${recipe[@]}" --then "$se
 grep -q '^run: 6775 steps in ' out || fail "no sum: $(cat out)"
 expect 0 '"failures_s": ' "$lambcast" "${recipe[@]}" --then "$second" --mtbf "12 h" --checkpoint-every 500 --format json
 expect 2 "--then: '512' is not KEY=VALUE" "$lambcast" "${recipe[@]}" --then 512
-expect 2 "that of bert-large is none of gpt2" "$lambcast" "${recipe[@]}" --then "model=gpt2"
+expect 2 "a checkpoint of bert-large does not fit gpt2" "$lambcast" "${recipe[@]}" --then "model=gpt2"
 expect 2 '--checkpoint-every: is missing' "$lambcast" "${recipe[@]}" --mtbf "12 h"
 expect 2 '--mtbf' "$lambcast" "${recipe[@]}" --mtbf 12 --checkpoint-every 500
 expect 2 'has no effect without --mtbf or a --checkpoint-time' "$lambcast" "${recipe[@]}" --checkpoint-every 500

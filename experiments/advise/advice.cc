@@ -13,6 +13,8 @@
 #include "experiments/scenario/layout_choice.h"
 #include "experiments/scenario/run_length.h"
 #include "experiments/scenario/words.h"
+#include "experiments/search/fitting_layout.h"
+#include "models/training/memory/memory.h"
 #include "models/training/price/backend_limit.h"
 #include "sim/base/sort_stably.h"
 
@@ -292,6 +294,20 @@ std::optional<ExchangeAdvice> row_in_levels(const Answer& answer, Catalog& catal
                          fastest_of_use(asked, catalog, costs), catalog, costs);
 }
 
+// Returns a warning if the baseline does not fit in memory: the speed-ups are then relative to a
+// run that cannot start.
+std::optional<Finding> find_large_baseline(const Advice& advice, const Scenario& baseline,
+                                           const MemoryForecast& memory, Catalog& catalog) {
+  if (memory.fits) return std::nullopt;
+  const Device& device = *baseline.training.device;
+  const std::string change = smallest_change(baseline, catalog);
+  return Finding{Severity::warning, "baseline-does-not-fit",
+                 fmt::format("{}, the baseline, needs {} a GPU, and {} has {}; {}", advice.baseline,
+                             to_text(memory.peak), device.name, to_text(device.memory_capacity),
+                             change.empty() ? "no change that was tried makes it fit"
+                                            : "the smallest change that fits: " + change)};
+}
+
 // Drops notes that do not affect the advice: the one on skipped steps, which both runs have alike,
 // and the one on the release of DeepSpeed unless its 1-bit optimizers may pay.
 void drop_idle_notes(const Answer& answer, std::vector<Finding>& findings) {
@@ -368,9 +384,12 @@ Advice advise(const WhatIf& what_if, Catalog& catalog) {
   std::vector<ExchangeAdvice> onebit{row_of(advice.answer)};
   if (const auto in_levels = row_in_levels(advice.answer, catalog, costs))
     onebit.push_back(*in_levels);
-  advice.exchanges = advise_exchanges(
-      plain_question(own ? own->asked : asked, advice.plain_optimizer, plain.steps), onebit,
-      catalog, costs);
+  const WhatIf baseline =
+      plain_question(own ? own->asked : asked, advice.plain_optimizer, plain.steps);
+  if (const auto finding =
+          find_large_baseline(advice, resolve(baseline, catalog), of_plain.memory, catalog))
+    advice.findings.push_back(*finding);
+  advice.exchanges = advise_exchanges(baseline, onebit, catalog, costs);
   return advice;
 }
 

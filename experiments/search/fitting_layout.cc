@@ -39,6 +39,8 @@ std::optional<Scenario> with_sizes(const Scenario& scenario, const WhatIf& chang
                                    Catalog& catalog) {
   WhatIf asked = scenario.asked;
   asked.erase("grad_accum");
+  if (changes.contains("gpus"))
+    for (const char* key : {"nodes", "hosts"}) asked.erase(key);
   asked.insert_or_assign("global_batch", fmt::format("{}", scenario.training.batch.train));
   for (const auto& [key, value] : changes) asked.insert_or_assign(key, value);
   try {
@@ -54,6 +56,18 @@ std::string flags_of_division(const WhatIf& changes) {
     flags.push_back(fmt::format("{} {}", flag(key).key, value));
   std::ranges::reverse(flags);  // list tp before pp
   return fmt::format("{}", fmt::join(flags, " "));
+}
+
+// Returns doubled numbers of GPUs, with the run's ZeRO stage and with stage 3.
+Divisions more_gpus(const Scenario& scenario) {
+  constexpr int most = 64;
+  Divisions sizes;
+  for (int factor = 2; factor <= most; factor *= 2) {
+    const std::string gpus = fmt::format("{}", scenario.training.gpus * factor);
+    sizes.push_back({{"gpus", gpus}});
+    if (!scenario.training.parallelism) sizes.push_back({{"gpus", gpus}, {"zero_stage", "3"}});
+  }
+  return sizes;
 }
 
 // Whether a run fits at the high end of its forecast, or only as forecast.
@@ -80,14 +94,20 @@ std::optional<std::string> least_of(const Scenario& scenario, const Divisions& s
   return std::nullopt;
 }
 
+// Returns the remedies that keep the GPU.
+std::vector<std::string> without_another_gpu(std::vector<std::string> remedies) {
+  std::erase_if(remedies, [](const std::string& remedy) { return remedy.starts_with("--device"); });
+  return remedies;
+}
+
 }  // namespace
 
 std::vector<std::string> fitting_layouts(const Scenario& scenario, Catalog& catalog) {
   const TrainingPlan& training = scenario.training;
-  if (training.parallelism || forecast_memory(training).fits) return {};
-  const auto another_gpu = [](const std::string& remedy) { return remedy.starts_with("--device"); };
-  if (!std::ranges::all_of(memory_remedies(training), another_gpu)) return {};
-  const std::vector<Divisions> kinds = kinds_of_sizes(training);
+  if (forecast_memory(training).fits || !without_another_gpu(memory_remedies(training)).empty())
+    return {};
+  const std::vector<Divisions> kinds =
+      training.parallelism ? std::vector<Divisions>() : kinds_of_sizes(training);
   for (const Fit fit : {Fit::at_the_high_end, Fit::as_forecast}) {
     for (const bool recomputed : {false, true}) {
       std::vector<std::string> found;
@@ -97,14 +117,23 @@ std::vector<std::string> fitting_layouts(const Scenario& scenario, Catalog& cata
       if (!found.empty()) return found;
     }
   }
-  return {};
+  const auto more = least_of(scenario, more_gpus(scenario), false, Fit::as_forecast, catalog);
+  return more ? std::vector{*more} : std::vector<std::string>();
+}
+
+std::string smallest_change(const Scenario& scenario, Catalog& catalog) {
+  const std::vector<std::string> remedies = memory_remedies(scenario.training);
+  for (const std::vector<std::string>& changes :
+       {without_another_gpu(remedies), fitting_layouts(scenario, catalog), remedies})
+    if (!changes.empty()) return changes.front();
+  return "";
 }
 
 std::vector<Finding> find_fitting_layouts(const Scenario& scenario, Catalog& catalog) {
   const std::vector<std::string> found = fitting_layouts(scenario, catalog);
   if (found.empty()) return {};
   return {{Severity::note, "layout-that-fits",
-           fmt::format("it fits if the model is divided: {}; lambcast plan finds the fastest",
+           fmt::format("it fits with {}; lambcast plan finds the fastest layout",
                        fmt::join(found, ", or "))}};
 }
 

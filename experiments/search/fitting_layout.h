@@ -7,7 +7,8 @@
 //   both             the whole node, and stages
 //
 // If none fits, each is tried with --recompute full. A size must fit at the high end of its
-// forecast (memory.h); if none does, it must fit as forecast. `lambcast plan` searches all layouts.
+// forecast (memory.h); if none does, it must fit as forecast. If none fits at all, the GPUs are
+// doubled, with the ZeRO stage of the run and with stage 3. `lambcast plan` searches all layouts.
 #pragma once
 
 #include <string>
@@ -21,6 +22,10 @@ namespace lambcast {
 // Returns flags such as "--tp 8 --grad-accum 16 (61.2 GB)". Empty for a run that fits, has a
 // layout, or for which a smaller change is enough.
 std::vector<std::string> fitting_layouts(const Scenario& scenario, Catalog& catalog);
+
+// Returns the smallest change that makes a run fit: the first remedy that keeps the GPU
+// (memory_remedy.h), else the first layout, else a GPU with more memory. Empty if none is found.
+std::string smallest_change(const Scenario& scenario, Catalog& catalog);
 
 // Returns the flags as a finding, if there are any.
 std::vector<Finding> find_fitting_layouts(const Scenario& scenario, Catalog& catalog);

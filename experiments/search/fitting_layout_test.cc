@@ -70,6 +70,24 @@ TEST_CASE("fitting layout: a size that just fits is named if none fits at the hi
   CHECK(forecast_memory(training).high() > training.device->memory_capacity);
 }
 
+TEST_CASE("fitting layout: the smallest change keeps the GPUs if it can, and fits with its flags") {
+  const auto change_of = [](const WhatIf& asked) {
+    Catalog catalog;
+    return smallest_change(resolve(asked, catalog), catalog);
+  };
+  CHECK(change_of(run_of("bert-large")).empty());
+  CHECK_THAT(change_of(run_of("llama2-7b")), Contains("--zero-stage"));
+  CHECK_THAT(change_of(run_of("gpt3-175b")), Contains("--tp") || Contains("--zero-stage 3"));
+  // 350 GB of weights in bf16 do not fit into eight GPUs of 40 GB.
+  const WhatIf few = run_of("gpt3-175b", {{"gpus", "8"}, {"device", "a100-40g"}});
+  CHECK_THAT(change_of(few), Contains("--gpus"));
+  for (const WhatIf& asked : {run_of("llama2-7b"), run_of("gpt3-175b"), few}) {
+    Catalog catalog;
+    const WhatIf changed = with_flags(asked, change_of(asked));
+    CHECK(forecast_memory(resolve(changed, catalog).training).fits);
+  }
+}
+
 TEST_CASE("fitting layout: nothing is proposed if a run fits, has a layout, or needs less") {
   CHECK(layouts_for(run_of("bert-large")).empty());
   CHECK(layouts_for(run_of("gpt3-175b", {{"tp", "8"}})).empty());
