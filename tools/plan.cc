@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "experiments/output/forecast_explanation.h"
+#include "experiments/search/faster_framework.h"
 #include "experiments/search/layout_search_output.h"
 #include "sim/base/error.h"
 #include "tools/commands.h"
@@ -34,7 +35,7 @@ void print_explanation(const PlanOptions& options, const LayoutSearch& found) {
   if (!found.best.empty()) print_text(notes_text(findings_of(found.best.front().what_if, catalog)));
 }
 
-// Prints the findings of the best layout after the answer. Notes are listed by code only.
+// Prints the findings of the best layout after the answer, those that fit a screen in full.
 void print_brief_findings(const LayoutSearch& found) {
   Catalog catalog;
   FindingTally findings;

@@ -41,6 +41,31 @@ Judged LayoutJudge::judge(const LayoutCandidate& candidate) {
           {}};
 }
 
+std::optional<Duration> LayoutJudge::least_of_blocks(const LayoutCandidate& candidate) {
+  if (illegal(candidate)) return std::nullopt;
+  const BlockSettings settings{candidate.tp,
+                               candidate.cp,
+                               candidate.ep,
+                               candidate.etp,
+                               candidate.micro_batch,
+                               candidate.recompute,
+                               candidate.sequence_parallel};
+  auto block = blocks_.find(settings);
+  if (block == blocks_.end()) {
+    try {
+      const TrainingPlan training = resolve(with_layout(space_, candidate), catalog_).training;
+      const DistinctStep step = compared_step(training.optimizer(), training.seq_len);
+      block = blocks_.emplace(settings, least_block_time(training, step)).first;
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+  }
+  const std::int64_t replicas =
+      space_.base.gpus / (candidate.tp * candidate.cp * candidate.pp) * candidate.micro_batch;
+  const std::int64_t blocks = (space_.base.model->layers + candidate.pp - 1) / candidate.pp;
+  return block->second * (space_.global_batch / replicas * blocks);
+}
+
 std::optional<double> LayoutJudge::step_time_us(const LayoutCandidate& candidate, double limit_us) {
   const TrainingPlan training = resolve(with_layout(space_, candidate), catalog_).training;
   const auto step = run_step_within(limit_us, training,

@@ -211,32 +211,6 @@ StepShares shares_of(const StepRun& step) {
   return shares;
 }
 
-FoundLayout found(const LayoutSpace& space, const LayoutCandidate& candidate, LayoutJudge& judge) {
-  FoundLayout found;
-  found.layout = candidate;
-  found.what_if = with_layout(space, candidate);
-  const TrainingPlan training = resolve(found.what_if, judge.catalog()).training;
-  const StepRun step = judge.step(training, Intervals::found);
-  if (candidate.pp > 1) found.split = parallel::name_of(training.parallelism->framework.split);
-  found.dp = training.data_parallel();
-  found.micro_batches = training.batch.gas;
-  found.step = step.metrics;
-  found.shares = shares_of(step);
-  found.time = time_at_ends(step, training);
-  const MemoryForecast memory = forecast_memory(training);
-  found.peak = memory.peak;
-  found.peak_high = memory.high();
-  found.tight = is_tight(memory, *training.device);
-  const double per_s = 1 / step.metrics.step_time.s();
-  const auto samples = static_cast<double>(training.batch.train);
-  found.samples_per_s = samples * per_s;
-  found.tokens_per_s = found.samples_per_s * static_cast<double>(training.seq_len);
-  found.tflops_per_gpu = found.samples_per_s / training.gpus *
-                         training_flops(*training.model, training.seq_len).value() * 1e-12;
-  found.utilization = flops_utilization(training, found.tflops_per_gpu).value_or(0);
-  return found;
-}
-
 // Moves layouts that certainly fit before tight ones that may be no faster. Both groups stay sorted
 // by step time.
 void put_tight_behind(std::vector<FoundLayout>& layouts) {
@@ -321,10 +295,37 @@ void add_compression(const WhatIf& asked, const SearchOptions& options,
   Search search(space, candidates, options, texts);
   result.complete = search.run();
   if (const auto places = search.best(); result.complete && !places.empty())
-    result.best_compressed = found(space, candidates[places.front()], judge);
+    result.best_compressed = found_layout(space, candidates[places.front()], judge);
 }
 
 }  // namespace
+
+FoundLayout found_layout(const LayoutSpace& space, const LayoutCandidate& candidate,
+                         LayoutJudge& judge) {
+  FoundLayout found;
+  found.layout = candidate;
+  found.what_if = with_layout(space, candidate);
+  const TrainingPlan training = resolve(found.what_if, judge.catalog()).training;
+  const StepRun step = judge.step(training, Intervals::found);
+  if (candidate.pp > 1) found.split = parallel::name_of(training.parallelism->framework.split);
+  found.dp = training.data_parallel();
+  found.micro_batches = training.batch.gas;
+  found.step = step.metrics;
+  found.shares = shares_of(step);
+  found.time = time_at_ends(step, training);
+  const MemoryForecast memory = forecast_memory(training);
+  found.peak = memory.peak;
+  found.peak_high = memory.high();
+  found.tight = is_tight(memory, *training.device);
+  const double per_s = 1 / step.metrics.step_time.s();
+  const auto samples = static_cast<double>(training.batch.train);
+  found.samples_per_s = samples * per_s;
+  found.tokens_per_s = found.samples_per_s * static_cast<double>(training.seq_len);
+  found.tflops_per_gpu = found.samples_per_s / training.gpus *
+                         training_flops(*training.model, training.seq_len).value() * 1e-12;
+  found.utilization = flops_utilization(training, found.tflops_per_gpu).value_or(0);
+  return found;
+}
 
 std::pair<std::string, double> StepShares::largest_loss() const {
   const std::array<std::pair<const char*, double>, 5> losses = {{{"layers", layers},
@@ -353,7 +354,7 @@ LayoutSearch search_layouts(const WhatIf& asked, const SearchOptions& options,
   LayoutJudge judge(space, texts);
   result.forecast = search.forecast();
   for (const std::size_t place : search.best())
-    result.best.push_back(found(space, candidates[place], judge));
+    result.best.push_back(found_layout(space, candidates[place], judge));
   put_tight_behind(result.best);
   const bool sums = !is_onebit(space.base.optimizer()) && !asked.contains("exchange");
   if (options.compression)
@@ -368,34 +369,6 @@ LayoutSearch search_layouts(const WhatIf& asked, const SearchOptions& options,
   result.refused = search.refused(judge);
   if (options.compression) add_compression(asked, options, texts, result);
   return result;
-}
-
-void add_faster_framework(const WhatIf& asked, const SearchOptions& options,
-                          const std::shared_ptr<DescriptionTexts>& texts, LayoutSearch& search) {
-  // Keys that choose a framework. A file of a training program applies only to this program.
-  constexpr std::array<std::string_view, 4> choices{"framework", "config", "megatron_args",
-                                                    "torchtitan"};
-  const bool chosen = std::ranges::any_of(
-      choices, [&](std::string_view key) { return asked.contains(std::string(key)); });
-  if (search.best.empty() || !search.complete || chosen) return;
-  SearchOptions quick = options;
-  quick.best = 1;
-  quick.compression = false;
-  for (const FrameworkName name : {FrameworkName::megatron, FrameworkName::torchtitan}) {
-    WhatIf other = asked;
-    other.insert_or_assign("framework", std::string(name_of(name)));
-    try {
-      const LayoutSearch there = search_layouts(other, quick, texts);
-      if (!there.complete || there.best.empty() || there.best.front().tight) continue;
-      const FoundLayout& best = there.best.front();
-      const RatioInterval speedup = ratio_of(search.best.front().time, best.time);
-      if (speedup.low > 1 && (!search.faster || best.time.s < search.faster->found.time.s))
-        search.faster = FasterFramework{best, speedup};
-    } catch (const Error& error) {
-      // Skips a framework that rejects the question's optimizer or one of its flags.
-      if (error.code() != Exit::usage) throw;
-    }
-  }
 }
 
 }  // namespace lambcast

@@ -39,6 +39,8 @@
 
 namespace lambcast {
 
+class LayoutJudge;
+
 // Parts of a step's time, as shares of it.
 struct StepShares {
   double compute = 0;  // forward and backward passes, recomputation included
@@ -119,9 +121,8 @@ struct SearchOptions {
 LayoutSearch search_layouts(const WhatIf& asked, const SearchOptions& options,
                             const std::shared_ptr<DescriptionTexts>& texts);
 
-// Searches the layouts of Megatron-LM and torchtitan too if the question names no framework, and
-// keeps the fastest if it is faster than the best layout found.
-void add_faster_framework(const WhatIf& asked, const SearchOptions& options,
-                          const std::shared_ptr<DescriptionTexts>& texts, LayoutSearch& search);
+// Forecasts a candidate that runs.
+FoundLayout found_layout(const LayoutSpace& space, const LayoutCandidate& candidate,
+                         LayoutJudge& judge);
 
 }  // namespace lambcast

@@ -1,6 +1,7 @@
 #include "models/training/price/least_step.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -85,6 +86,18 @@ Duration least_of_gradients(const PipelinePlan& plan, const TrainingPlan& traini
 }
 
 }  // namespace
+
+Duration least_block_time(const TrainingPlan& training, const DistinctStep& step) {
+  if (!training.parallelism) return {};
+  const PipelinePlan plan = computation_of(training, step.seq_len);
+  if (!plan.stacks.empty()) return {};
+  const BlockKinds kinds = kinds_of(plan, rates_of_slowest(training, 1)).front();
+  const Duration dense = both_passes(kinds.dense);
+  if (!kinds.experts) return dense;
+  const Duration experts = both_passes(*kinds.experts);
+  const bool alike = std::ranges::all_of(plan.experts->layers, std::identity());
+  return alike ? experts : std::min(dense, experts);
+}
 
 Duration least_step_time(const TrainingPlan& training, const DistinctStep& step,
                          CollectiveCosts& costs) {

@@ -25,4 +25,8 @@ namespace lambcast {
 Duration least_step_time(const TrainingPlan& training, const DistinctStep& step,
                          CollectiveCosts& costs);
 
+// Returns the least time of the kernels of a block, forward and backward: that of blocks with
+// experts if all have them. Zero if the blocks of the model differ.
+Duration least_block_time(const TrainingPlan& training, const DistinctStep& step);
+
 }  // namespace lambcast
