@@ -78,7 +78,7 @@ sweep whole >out 2>err || fail "$(cat err)"
 grep -q "^$points points" out || fail "no summary on stdout"
 # Without a terminal there is a line every ten seconds instead of a bar; then each finding on the
 # points, once.
-beside() { grep -vE 'points, [0-9]+ s left$|^lambcast: (note|warning): ([0-9]+ of|all) [0-9]+ points|^lambcast: (more warnings|notes): ' "$1"; }
+beside() { grep -vE 'points, [0-9]+ s left$|^lambcast: (note|warning): ([0-9]+ of|all) [0-9]+ points|^lambcast: more: ' "$1"; }
 beside err && fail "more than progress on stderr: $(cat err)"
 
 # SIGKILL, which cannot be caught, ends the sweep twice; then it runs to its end.

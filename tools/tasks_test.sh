@@ -34,8 +34,8 @@ expect 0 '^Fastest by cluster.nic.bandwidth: [0-9.]+Gbit/s, .* a run' "$lambcast
   --gpus 32 --optimizer lamb --global-batch 16384 --micro-batch 64 --steps 5993 --set cluster.usd_per_gpu_hour=1.5 \
   --list cluster.nic.bandwidth=9.4Gbit/s,23Gbit/s,94Gbit/s,100Gbit/s
 grep -qE '^9.4Gbit/s +[0-9.]+ (h|min) .* [0-9]+ +[0-9.]+ GB' out || fail "2: no hours and dollars: $(cat out)"
-grep -qE '^Cheapest: [0-9.]+Gbit/s, [0-9.]+ USD a run \([0-9.]+ to [0-9.]+\)' out || fail "2: nothing is cheapest: $(cat out)"
-grep -qE '^note: 3 of 4 points, first of 23Gbit/s: .* them a NIC beyond [0-9.]+ Gbit/s is no faster.* \[stream-limit\]$' out ||
+grep -qE '^Cheapest: cluster.nic.bandwidth=[0-9.]+Gbit/s, [0-9.]+ USD a run \([0-9.]+ to [0-9.]+\)' out || fail "2: nothing is cheapest: $(cat out)"
+grep -qE '^note: 3 of 4 points, first of cluster.nic.bandwidth=23Gbit/s: .* them a NIC beyond [0-9.]+ Gbit/s is no faster.* \[stream-limit\]$' out ||
   fail "2: not why faster ones do nothing: $(cat out)"
 
 # 3. Which freeze_step, and what does each share cost?

@@ -1,6 +1,7 @@
 #include "experiments/output/finding_tally.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -8,6 +9,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "experiments/output/cell.h"
 #include "experiments/verdict/verdict.h"
 #include "sim/base/sort_stably.h"
 
@@ -68,22 +70,22 @@ std::vector<std::string> FindingTally::sentences(
 
 std::vector<std::string> FindingTally::brief(const std::function<std::string(std::size_t)>& name,
                                              const std::string& more) const {
-  constexpr std::ptrdiff_t most_warnings = 2;
-  std::vector<std::string> out;
-  std::map<Severity, std::vector<std::string>> codes;
-  std::ptrdiff_t warnings = 0;
+  constexpr std::size_t most_lines = 6;
+  std::size_t lines = 0;
+  bool has_room = true;
+  std::vector<std::string> out, codes;
   for (const Kind* kind : sorted()) {
-    const Severity severity = kind->first.severity;
-    const bool in_full = severity == Severity::error ||
-                         (severity == Severity::warning && warnings++ < most_warnings);
-    if (in_full)
-      out.push_back(sentence(*kind, name));
-    else if (std::ranges::find(codes[severity], kind->first.code) == codes[severity].end())
-      codes[severity].push_back(kind->first.code);
+    std::string text = sentence(*kind, name);
+    const std::size_t needed = text.size() / page_width + 1;
+    has_room = has_room && (lines == 0 || lines + needed <= most_lines);
+    if (has_room || kind->first.severity == Severity::error) {
+      lines += needed;
+      out.push_back(std::move(text));
+    } else if (std::ranges::find(codes, kind->first.code) == codes.end()) {
+      codes.push_back(kind->first.code);
+    }
   }
-  for (const auto& [severity, listed] : codes)
-    out.push_back(fmt::format("{}{}s: {} ({})", severity == Severity::warning ? "more " : "",
-                              name_of(severity), fmt::join(listed, ", "), more));
+  if (!codes.empty()) out.push_back(fmt::format("more: {} ({})", fmt::join(codes, ", "), more));
   return out;
 }
 

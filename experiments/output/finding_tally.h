@@ -23,8 +23,8 @@ class FindingTally {
   // (out of memory, compression loses, skipped steps), and unused flags that other points use.
   std::vector<std::string> sentences(const std::function<std::string(std::size_t)>& name) const;
 
-  // Returns these sentences shortened to fit a screen: errors and the first two warnings in full,
-  // the others by code. `more` names the flag that prints all.
+  // Returns all errors and the first other sentences, up to six lines of a page, and the codes of
+  // the rest in one line. `more` names the flag that prints all.
   std::vector<std::string> brief(const std::function<std::string(std::size_t)>& name,
                                  const std::string& more) const;
 

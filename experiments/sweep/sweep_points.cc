@@ -90,7 +90,11 @@ std::vector<std::string> values_of(const WhatIf& point, const std::vector<Axis>&
 }
 
 std::string point_name(const WhatIf& point, const std::vector<Axis>& axes) {
-  return fmt::format("{}", fmt::join(values_of(point, axes), ", "));
+  std::string name;
+  for (const auto& [key, all] : axes)
+    if (const auto said = point.find(key); said != point.end())
+      name += fmt::format("{}{}={}", name.empty() ? "" : ", ", key, said->second);
+  return name.empty() ? "the only point" : name;
 }
 
 }  // namespace lambcast

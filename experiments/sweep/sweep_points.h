@@ -64,8 +64,9 @@ class SweepPoints {
 // points. Points without a key add no value to it.
 std::vector<Axis> axes_of(const SweepPoints& points);
 
-// Returns the values of these keys, "65536, 32", with "-" for a key that the point lacks.
+// Returns the values of these keys, with "-" for a key that the point lacks.
 std::vector<std::string> values_of(const WhatIf& point, const std::vector<Axis>& axes);
+// Returns the keys with their values: "global_batch=65536, gpus=32".
 std::string point_name(const WhatIf& point, const std::vector<Axis>& axes);
 
 }  // namespace lambcast

@@ -31,8 +31,13 @@ struct Sweep {
   EqualWork work;
 
   std::string name(std::size_t point) const { return point_name(points[point], axes); }
-  std::string name(const RunRow& row) const {
-    return name(static_cast<std::size_t>(&row - rows.data()));
+  std::string name(const RunRow& row) const { return name(index_of(row)); }
+  // Returns the value of the first varied key.
+  std::string value(const RunRow& row) const {
+    return values_of(points[index_of(row)], axes).front();
+  }
+  std::size_t index_of(const RunRow& row) const {
+    return static_cast<std::size_t>(&row - rows.data());
   }
 };
 
@@ -57,12 +62,13 @@ double cost_usd(const Sweep& sweep, const RunRow& row) {
   return row.cost_usd * sweep.work.share(row.samples, row.tokens);
 }
 
-std::string fastest_sentence(const Sweep& sweep, const std::vector<const RunRow*>& rows,
-                             const std::string& keys) {
+std::string fastest_sentence(const Sweep& sweep, const std::vector<const RunRow*>& rows) {
   const RunRow& best =
       **std::ranges::min_element(rows, {}, [&](const RunRow* row) { return time_s(sweep, *row); });
-  std::string out = fmt::format("Fastest{}: {}, {} a run{}", keys.empty() ? "" : " by " + keys,
-                                keys.empty() ? "the one point" : sweep.name(best),
+  const std::string one_key =
+      sweep.axes.size() == 1 ? fmt::format(" by {}", sweep.axes.front().first) : "";
+  std::string out = fmt::format("Fastest{}: {}, {} a run{}", one_key,
+                                one_key.empty() ? sweep.name(best) : sweep.value(best),
                                 time_and_range(best.time_s, best.time_low_s, best.time_high_s),
                                 assumed_run_text(sweep.common_steps));
   if (!sweep.work.is_a_run())
@@ -155,8 +161,8 @@ std::vector<double> figures_of(const RunRow& row) {
           row.speedup ? row.speedup->value : RunRow::absent};
 }
 
-// Returns whether rows that differ only in this key always have equal figures. False if no two rows
-// differ only in it.
+// Returns whether rows that differ only in this key always have equal figures. False if no two
+// rows differ only in it.
 bool moves_nothing(const Sweep& sweep, const std::string& key) {
   std::vector<Axis> others;
   for (const Axis& axis : sweep.axes)
@@ -194,9 +200,7 @@ std::string keys_without_effect(const Sweep& sweep) {
 std::string answer_of(const Sweep& sweep) {
   const std::vector<const RunRow*> rows = sound_rows(sweep.rows);
   if (rows.empty()) return fmt::format("None of {} points runs.\n", sweep.rows.size());
-  std::string keys;
-  for (const auto& [key, values] : sweep.axes) keys += (keys.empty() ? "" : ", ") + key;
-  std::string out = fastest_sentence(sweep, rows, keys);
+  std::string out = fastest_sentence(sweep, rows);
   if (!sweep.work.is_a_run()) out += fmt::format(" {}", sweep.work.reason());
   out += fmt::format("\n{}", cheapest_sentence(sweep, rows));
   const RowVerdicts verdicts = verdicts_of(sweep.rows);
@@ -218,58 +222,74 @@ std::string heading_of(const std::string& key) {
 
 struct Column {
   std::string title;
-  std::size_t width;
   std::string (*text)(const RunRow& row);
+  int rank;  // of the columns that do not fit on a page, the lowest ranks are dropped
 };
+constexpr int always_kept = 5;
 
 std::string or_dash(double value, const std::string& text) {
   return std::isnan(value) ? "-" : text;
 }
 
-std::size_t width_of(const std::vector<Column>& columns) {
-  std::size_t width = 0;
-  for (const Column& column : columns) width += column.width + 1;
+bool has_time(const RunRow& row) { return !std::isnan(row.time_s); }
+
+// Returns the width of the longest cell.
+std::size_t width_of(const Column& column, const std::vector<RunRow>& rows) {
+  std::size_t width = column.title.size();
+  for (const RunRow& row : rows)
+    if (has_time(row)) width = std::max(width, column.text(row).size());
   return width;
 }
 
-// Returns the columns in the order of the table; the ends of run and cost only if there is room.
-std::vector<Column> columns_of(const std::vector<RunRow>& rows, std::size_t room) {
+// Returns the columns in the order of the table.
+std::vector<Column> columns_of(const std::vector<RunRow>& rows) {
   const auto any = [&](auto has) { return std::ranges::any_of(rows, has); };
-  const Column run{"run", 9, [](const RunRow& row) { return time_cell(row.time_s); }};
-  const Column run_within{"within", 22, [](const RunRow& row) {
-                            return time_range(row.time_s, row.time_low_s, row.time_high_s);
-                          }};
-  std::vector<Column> columns{run, {"samples/s", 9, [](const RunRow& row) {
-                                      const double rate = row.samples / row.time_s;
-                                      return rate < 9999.5 ? fmt::format("{:.4g}", rate)
-                                                           : fmt::format("{:.0f}", rate);
-                                    }}};
+  std::vector<Column> columns{
+      {"run", [](const RunRow& row) { return time_cell(row.time_s); }, always_kept},
+      {"within",
+       [](const RunRow& row) { return time_range(row.time_s, row.time_low_s, row.time_high_s); },
+       3},
+      {"samples/s",
+       [](const RunRow& row) {
+         const double rate = row.samples / row.time_s;
+         return rate < 9999.5 ? fmt::format("{:.4g}", rate) : fmt::format("{:.0f}", rate);
+       },
+       1}};
   if (any([](const RunRow& row) { return row.speedup.has_value(); })) {
-    columns.push_back({"speed-up", 8, [](const RunRow& row) {
+    columns.push_back({"speed-up",
+                       [](const RunRow& row) {
                          return row.speedup ? fmt::format("{:.2f}x", row.speedup->value)
                                             : std::string("-");
-                       }});
-    columns.push_back({"within", 12, [](const RunRow& row) {
+                       },
+                       always_kept});
+    columns.push_back({"within",
+                       [](const RunRow& row) {
                          return row.speedup ? fmt::format("{:.2f} to {:.2f}", row.speedup->low,
                                                           row.speedup->high)
                                             : std::string("-");
-                       }});
+                       },
+                       4});
   }
   if (any([](const RunRow& row) { return !std::isnan(row.cost_usd); }))
-    columns.push_back({"USD", 6, [](const RunRow& row) {
-                         return or_dash(row.cost_usd, usd_cell(row.cost_usd));
-                       }});
-  columns.push_back({"memory", 8, [](const RunRow& row) { return bytes_cell(Bytes(row.memory)); }});
-  if (width_of(columns) + run_within.width + 1 <= room)
-    columns.insert(columns.begin() + 1, run_within);
+    columns.push_back(
+        {"USD", [](const RunRow& row) { return or_dash(row.cost_usd, usd_cell(row.cost_usd)); },
+         always_kept});
+  columns.push_back({"memory", [](const RunRow& row) { return bytes_cell(Bytes(row.memory)); }, 2});
   return columns;
 }
 
-// Leaves out columns that results.csv has too, until the others fit or none is left to drop.
-void make_room(std::vector<Column>& columns, std::size_t room) {
-  for (const std::string_view title : {"within", "samples/s", "memory"})
-    if (width_of(columns) > room)
-      std::erase_if(columns, [&](const Column& column) { return column.title == title; });
+// Drops columns, which results.csv has too, until the others fit.
+void make_room(std::vector<Column>& columns, const std::vector<RunRow>& rows, std::size_t room) {
+  const auto width = [&] {
+    std::size_t sum = 0;
+    for (const Column& column : columns) sum += width_of(column, rows) + 1;
+    return sum;
+  };
+  while (width() > room) {
+    const auto least = std::ranges::min_element(columns, {}, &Column::rank);
+    if (least->rank == always_kept) return;
+    columns.erase(least);
+  }
 }
 
 // Formats the table, with one column for each varied key before those of the figures.
@@ -287,29 +307,32 @@ std::string table_of(const Sweep& sweep) {
   const bool all_fit = std::ranges::all_of(sweep.rows, [](const RunRow& row) { return row.ok(); });
   if (!all_fit) before += std::string_view(" does not fit").size();
   const std::size_t room = page_width - std::min(page_width, before) + 1;
-  std::vector<Column> columns = columns_of(sweep.rows, room);
-  make_room(columns, room);
+  std::vector<Column> columns = columns_of(sweep.rows);
+  make_room(columns, sweep.rows, room);
+  std::vector<std::size_t> column_widths;
+  for (const Column& column : columns) column_widths.push_back(width_of(column, sweep.rows));
   const auto begin = [&](const std::vector<std::string>& values) {
     std::string cells;
     for (std::size_t a = 0; a < values.size(); ++a)
       cells += fmt::format("{:<{}} ", values[a], widths[a]);
     return cells;
   };
-  std::string out = begin(varied.front());
-  for (const Column& column : columns)
-    out +=
-        fmt::format("{}{:>{}}", &column == &columns.front() ? "" : " ", column.title, column.width);
-  out += "\n";
+  const auto cells = [&](const auto& text) {
+    std::string line;
+    for (std::size_t c = 0; c < columns.size(); ++c)
+      line += fmt::format("{}{:>{}}", c == 0 ? "" : " ", text(columns[c]), column_widths[c]);
+    return line;
+  };
+  std::string out =
+      begin(varied.front()) + cells([](const Column& column) { return column.title; }) + "\n";
   for (std::size_t i = 0; i < sweep.rows.size(); ++i) {
     const RunRow& row = sweep.rows[i];
     out += begin(varied[i + 1]);
-    if (std::isnan(row.time_s)) {
+    if (!has_time(row)) {
       out += row.status + "\n";
       continue;
     }
-    for (const Column& column : columns)
-      out += fmt::format("{}{:>{}}", &column == &columns.front() ? "" : " ", column.text(row),
-                         column.width);
+    out += cells([&](const Column& column) { return column.text(row); });
     out += row.ok() ? "\n" : " does not fit\n";
   }
   return out;

@@ -50,13 +50,13 @@ TEST_CASE("sweep table: points with unusual shares of warm-up are left out of th
   const std::string text =
       table_of(onebit_sweep, {{"freeze_step", {"0", "500", "800", "1000", "5900"}}});
   CHECK_THAT(text, StartsWith("Fastest by freeze_step: 800, "));
-  CHECK_THAT(text, Contains("\nPays in all 2 points, most with 800: "));
+  CHECK_THAT(text, Contains("\nPays in all 2 points, most with freeze_step=800: "));
   CHECK_THAT(text, Contains("\nLeft out of these: 1 without warm-up") &&
                        Contains("; 1 that freeze in the first 10 % of their steps"));
   // Runs that freeze early are compared if no other run is.
   const std::string early = table_of(onebit_sweep, {{"freeze_step", {"0", "300", "500"}}});
   CHECK_THAT(early, StartsWith("Fastest by freeze_step: 300, "));
-  CHECK_THAT(early, Contains("\nPays in all 2 points, most with 300: ") &&
+  CHECK_THAT(early, Contains("\nPays in all 2 points, most with freeze_step=300: ") &&
                         !Contains("that freeze in the first"));
 }
 
@@ -66,9 +66,11 @@ TEST_CASE("sweep table: if a faster NIC makes a step longer, NCCL's choice is na
   const auto over = [&](const std::vector<std::string>& nics) {
     return table_of(run, {{"cluster.nic.bandwidth", nics}});
   };
-  CHECK_THAT(over({"150Gbit/s", "90Gbit/s", "110Gbit/s"}),
-             Contains("A step is longer on a faster NIC: ") && Contains(" ms at 110Gbit/s, ") &&
-                 Contains(" ms at 150Gbit/s. Between them NCCL's own tuning tips"));
+  CHECK_THAT(
+      over({"150Gbit/s", "90Gbit/s", "110Gbit/s"}),
+      Contains("A step is longer on a faster NIC: ") &&
+          Contains(" ms at cluster.nic.bandwidth=110Gbit/s, ") &&
+          Contains(" ms at cluster.nic.bandwidth=150Gbit/s. Between them NCCL's own tuning tips"));
   CHECK_THAT(over({"25Gbit/s", "50Gbit/s"}), !Contains("longer on a faster NIC"));
 }
 
@@ -98,7 +100,7 @@ TEST_CASE("sweep table: a finding is listed once, with the number of points that
   const std::string text =
       table_of(with_changes(onebit_sweep, {{"optimizer", "lamb"}}),
                {{"cluster.nic.bandwidth", {"10Gbit/s", "100Gbit/s", "200Gbit/s"}}});
-  CHECK_THAT(text, Contains("note: 2 of 3 points, first of 100Gbit/s: "));
+  CHECK_THAT(text, Contains("note: 2 of 3 points, first of cluster.nic.bandwidth=100Gbit/s: "));
   CHECK_THAT(text, StartsWith("Fastest by cluster.nic.bandwidth: 100Gbit/s, ") &&
                        Contains(" a run; 1 other takes as long."));
   const std::size_t first = text.find("[stream-limit]");
@@ -114,7 +116,7 @@ TEST_CASE("sweep table: if more GPUs suddenly take half the time, the table says
                  Contains(" at 512."));
   CHECK_THAT(table_of(plain, {{"gpus", {"512", "640"}}}), !Contains("monotone"));
   CHECK_THAT(table_of(plain, {{"gpus", {"512", "64", "256"}}, {"micro_batch", {"8", "16"}}}),
-             Contains(" at 512 (16)") && Contains(" at 512 (8)"));
+             Contains(" at 512 (micro_batch=16)") && Contains(" at 512 (micro_batch=8)"));
 }
 
 TEST_CASE("sweep table: times and costs have their intervals") {
@@ -122,7 +124,7 @@ TEST_CASE("sweep table: times and costs have their intervals") {
                                     {{"gpus", {"16", "32"}}, {"global_batch", {"4096"}}});
   CHECK_THAT(text,
              Catch::Matches("Fastest by gpus: 32, [0-9.]+ (min|h) \\([0-9.]+ to "
-                            "[0-9.]+ (min|h)\\) a run\\.\nCheapest: [0-9]+, [0-9.]+ USD a run "
+                            "[0-9.]+ (min|h)\\) a run\\.\nCheapest: gpus=[0-9]+, [0-9.]+ USD a run "
                             "\\([0-9.]+ to [0-9.]+\\)\\.\n[^]*"));
   CHECK_THAT(
       table_of(onebit_sweep, {{"gpus", {"16", "32"}}, {"global_batch", {"4096"}}}),
@@ -137,8 +139,13 @@ TEST_CASE("sweep table: each key that is varied has a column of its own, however
                               {"freeze_step", {"1000", "1200"}}});
   // Each column is as wide as its longest value or heading.
   CHECK_THAT(text,
-             Contains("\ncluster          nic.bandwidth freeze_step global_batch       run ") &&
+             Contains("\ncluster          nic.bandwidth freeze_step global_batch      run ") &&
                  Contains("\ncommodity-100gbe 9.25Gbit/s    1200        8192         "));
+  CHECK_THAT(text, StartsWith("Fastest: cluster=commodity-"));
+  // An interval is dropped after the figures without one.
+  const std::string wide = table_of(onebit_sweep, {{"cluster", {"commodity-10gbe", "aws-p4d"}},
+                                                   {"exchange", {"onebit", "onebit / sharded"}}});
+  CHECK_THAT(wide, Contains(" run ") && Contains(" within ") && !Contains("samples/s"));
   CHECK_THAT(text, Contains(" speed-up") && !Contains("\n    "));
 }
 
