@@ -33,6 +33,19 @@ constexpr std::array usual_keys{UsualKey{"config", "ds.json"},
                                 UsualKey{"tp", "8"},
                                 UsualKey{"pp", "4"}};
 
+// Examples of a command in which those above are refused.
+struct OwnExample {
+  std::string_view command, flag, example;
+};
+constexpr std::array own_examples{OwnExample{"sites", "cluster", "two-data-centres"},
+                                  OwnExample{"sites", "set", "wan.up=10Gbit/s"}};
+
+std::string_view example_of(const UsualKey& key, std::string_view command) {
+  for (const OwnExample& own : own_examples)
+    if (own.command == command && own.flag == key.flag) return own.example;
+  return key.example;
+}
+
 const UsualKey* usual_key(const std::string& flag) {
   const auto found = std::ranges::find(usual_keys, flag, &UsualKey::flag);
   return found == usual_keys.end() ? nullptr : &*found;
@@ -77,8 +90,9 @@ std::string short_help(CLI::App& command) {
     std::string key = flag;
     std::ranges::replace(key, '-', '_');
     if (const UsualKey* usual = usual_key(flag)) {
-      option->description(fmt::format(
-          "{}; e.g. --{} {}", shortened(*usual, option->get_description()), flag, usual->example));
+      option->description(fmt::format("{}; e.g. --{} {}",
+                                      shortened(*usual, option->get_description()), flag,
+                                      example_of(*usual, command.get_name())));
     } else if (find_key(key) != nullptr || option->get_group() == rare_flags) {
       option->group("");
       ++hidden;

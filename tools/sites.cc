@@ -45,6 +45,15 @@ int sites_command(const SitesOptions& options, const CLI::App& command) {
   return static_cast<int>(Exit::done);
 }
 
+// Hides the flags that are refused because each site states its own value, and describes --set.
+void adapt_flags_to_sites(CLI::App& command) {
+  for (const char* flag : {"--gpus", "--nodes", "--hosts"})
+    if (CLI::Option* option = command.get_option_no_throw(flag)) option->group("");
+  if (CLI::Option* option = command.get_option_no_throw("--set"))
+    option->description(
+        "change any key of the clusters, device, model, run or [wan]: wan.up=1Gbit/s");
+}
+
 void add_exchange_flags(CLI::App& command, OuterChoice& choice) {
   std::vector<std::string> codecs;
   for (const OuterCodec& codec : outer_codecs()) codecs.emplace_back(codec.name);
@@ -91,6 +100,7 @@ Command add_sites(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "sites", "training by sites far apart that exchange weights every H steps (DiLoCo)");
   add_what_if_flags(*command, options->what_if);
+  adapt_flags_to_sites(*command);
   add_exchange_flags(*command, options->choice);
   command
       ->add_option(

@@ -107,6 +107,7 @@ TEST_CASE("scenario: unknown words get a suggestion") {
       {"freezestep", "8", "unknown key 'freezestep', did you mean 'freeze_step'?"},
       {"clutser.nic.bandwidth", "1 Gbit/s", "did you mean 'cluster.nic.bandwidth'?"},
       {"nic.count", "1", "keys of descriptions begin with cluster., device. or model."},
+      {"wan.up", "1 Gbit/s", "applies only to a cluster of several sites"},
       {"cluster.nic.bandwith", "1 Gbit/s", "unknown key 'bandwith', did you mean 'bandwidth'?"},
       {"model.layer", "12", "did you mean 'layers'?"},
   };

@@ -125,9 +125,12 @@ void Words::refuse_unknown() const {
       if (const std::string meant = closest(key.substr(0, dot), whose); !meant.empty())
         fail_input({"", 0, key},
                    fmt::format("unknown key, did you mean '{}{}'?", meant, key.substr(dot)));
+      if (key.starts_with("wan."))
+        fail_input({"", 0, key}, "applies only to a cluster of several sites",
+                   "lambcast sites, or advise, with --cluster two-regions or a file with [[site]]");
       fail_input({"", 0, key},
                  "unknown key: keys of descriptions begin with cluster., device. or model.",
-                 fmt::format("cluster.{0}, device.{0} or model.{0}, where they have it", key));
+                 "those that lambcast help descriptions lists");
     }
     const auto& keys = what_if_keys();
     if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;

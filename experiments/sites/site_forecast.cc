@@ -11,6 +11,7 @@
 
 #include "experiments/output/mean_step.h"
 #include "experiments/scenario/scenario.h"
+#include "experiments/scenario/words.h"
 #include "models/shape/shape.h"
 #include "models/training/run/forecast.h"
 #include "sim/base/counted.h"
@@ -218,13 +219,15 @@ SiteForecast forecast_sites(const WhatIf& what_if, const OuterChoice& choice, Ca
         {"", 0, "--cluster"}, "no description of sites is given",
         fmt::format("a file with [[site]], or one of {}", fmt::join(site_group_names(), ", ")));
   SiteForecast forecast;
-  forecast.group = load_sites(sites->second);
+  forecast.group = load_sites(sites->second, Words(what_if).below("wan."));
+  WhatIf of_a_site = what_if;
+  std::erase_if(of_a_site, [](const auto& said) { return said.first.starts_with("wan."); });
   for (const std::string& slow : choice.slow) slow_down(slow, forecast.group);
   CollectiveCosts costs;
   std::map<std::pair<std::string, int>, PlainStep> plain;  // equal sites are forecast only once
   for (const Site& site : forecast.group.sites) {
     const std::pair key{site.cluster, site.gpus};
-    if (!plain.contains(key)) plain[key] = forecast_site(what_if, site, catalog, costs);
+    if (!plain.contains(key)) plain[key] = forecast_site(of_a_site, site, catalog, costs);
     forecast.sites.push_back(at_site(plain[key].step, site));
     add_findings(plain[key].findings, forecast.findings);
     const ModelShape& model = *plain[key].model;

@@ -50,6 +50,17 @@ double plain_step_s() {
   return mean_step(forecast_alone(resolve(asked, catalog).training, costs)).time_us * 1e-6;
 }
 
+TEST_CASE("site forecast: --set wan.KEY changes the description of the sites") {
+  const std::string two = site("a") + site("b");
+  WhatIf faster = bert;
+  faster["wan.rtt"] = "5 ms";
+  const SiteForecast set = forecast_text(description("", two), {}, faster);
+  CHECK(set.group.sites.front().link.rtt.value == Duration::seconds(0.005));
+  CHECK(set.round.exposed < forecast_text(description("", two)).round.exposed);
+  faster["wan.rate"] = "5 ms";
+  CHECK_THROWS_WITH(forecast_text(description("", two), {}, faster), Contains("--set wan.rate"));
+}
+
 TEST_CASE("site forecast: one site is the plain cluster") {
   const SiteForecast one = forecast_text(description("", site("a")));
   CHECK(one.sites.front().step.s() == Approx(plain_step_s()).epsilon(1e-6));

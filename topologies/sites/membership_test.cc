@@ -40,7 +40,7 @@ TEST_CASE("membership: failures of a run are Poisson") {
   CHECK(three.low == 1);
   CHECK(three.high == 6);
   CHECK(poisson_events(0).high == 0);
-  // The two agree where the sum ends and the normal form begins.
+  // The sum and the normal approximation agree at the number of events where the form changes.
   CHECK(poisson_events(499).low == Approx(poisson_events(501).low).margin(3));
   CHECK(poisson_events(499).high == Approx(poisson_events(501).high).margin(3));
 }

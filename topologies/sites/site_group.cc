@@ -187,10 +187,17 @@ SiteGroup decode_sites(const Table& table) {
   return group;
 }
 
-SiteGroup load_sites(const std::string& name_or_path) {
+SiteGroup load_sites(const std::string& name_or_path, const Overrides& wan) {
   const bool path = is_path(name_or_path);
-  return decode_sites(Table::parse(path ? read_file(name_or_path) : site_group_text(name_or_path),
-                                   path ? name_or_path : name_or_path + std::string(ending)));
+  const std::string preset = path ? "" : name_or_path + std::string(ending);
+  Table table = Table::parse(path ? read_file(name_or_path) : site_group_text(name_or_path),
+                             path ? name_or_path : preset);
+  std::vector<std::string> flags;
+  for (const auto& [key, value] : wan) {
+    flags.push_back(fmt::format("--set wan.{}", key));
+    table.set("wan." + key, value, flags.back());
+  }
+  return decode_overridden(preset, flags, [&] { return decode_sites(table); });
 }
 
 std::vector<std::string> site_group_names() {

@@ -40,6 +40,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/overrides.h"
 #include "sim/base/provenance.h"
 #include "sim/base/table.h"
 #include "sim/base/units.h"
@@ -92,8 +93,8 @@ Bandwidth reached_rate(const SiteLink& link, Bandwidth rate);
 // Throws Error (usage) for a key that is unknown, missing or out of range.
 SiteGroup decode_sites(const Table& table);
 
-// Loads a preset by name, or a file by path.
-SiteGroup load_sites(const std::string& name_or_path);
+// Loads a preset by name, or a file by path. `wan` replaces keys of [wan], as `--set wan.up=...`.
+SiteGroup load_sites(const std::string& name_or_path, const Overrides& wan = {});
 std::vector<std::string> site_group_names();
 // Returns whether a name is that of a preset, or of a file with a [[site]].
 bool describes_sites(const std::string& name_or_path);

@@ -110,6 +110,12 @@ TEST_CASE("sites: errors name their key") {
   CHECK_THROWS_WITH(decoded(head + "via = \"stor\"\n" + two), Contains("via"));
   CHECK_THROWS_WITH(decoded(head + two + "outage = \"1 min\"\n"), Contains("mtbf"));
   CHECK_THROWS_WITH(load_sites("two-region"), Contains("two-regions"));
+  CHECK_THROWS_WITH(load_sites("two-regions", {{"upp", "1 Gbit/s"}}),
+                    Contains("--set wan.upp") && Contains("'up'"));
+  CHECK_THROWS_WITH(load_sites("two-regions", {{"up", "1"}}), Contains("--set wan.up"));
+  const SiteGroup slower = load_sites("two-regions", {{"up", "1 Gbit/s"}, {"rtt", "90ms"}});
+  CHECK(slower.sites.front().link.up.value == Bandwidth(0.125e9));
+  CHECK(slower.sites.front().link.rtt.value == Duration::seconds(0.09));
 }
 
 }  // namespace
