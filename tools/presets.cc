@@ -1,7 +1,11 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <memory>
+#include <string_view>
 
 #include "experiments/output/cell.h"
 #include "models/device/device.h"
@@ -17,35 +21,29 @@ namespace {
 
 // Returns the clusters that have a price; its source states the date.
 std::string price_list() {
-  std::string out = fmt::format("\n{:<25} {:>7}  {}\n", "prices", "USD/GPU", "an hour, of");
+  std::string out = fmt::format("{:<25} {:>7}  {}\n", "prices", "USD/GPU", "an hour, of");
   for (const std::string& name : cluster_names()) {
     const Cluster cluster = load_cluster(name, {});
     if (const auto& price = cluster.usd_per_gpu_hour)
       out += fmt::format("  {:<23} {:>7.2f}  {}: {}\n", name, price->value,
                          name_of(price->provenance.kind), price->provenance.source);
   }
-  return out + "Of another, or yours: --set cluster.usd_per_gpu_hour=USD\n";
+  return out + "Any other price: --set cluster.usd_per_gpu_hour=USD\n";
 }
 
-std::string sites_line(const SiteGroup& group) {
-  int gpus = 0;
-  for (const Site& site : group.sites) gpus += site.gpus;
-  const auto slowest = std::ranges::min_element(
-      group.sites, {}, [](const Site& site) { return site.link.up.value; });
-  return fmt::format("  {:<24} {:>6} {:>8} {:>14} {:>10} {}\n", group.name, group.sites.size(),
-                     gpus, to_text_bits(slowest->link.up.value), to_text(slowest->link.rtt.value),
-                     name_of(slowest->link.up.provenance.kind));
-}
-
-std::string preset_list() {
+std::string models_text() {
   std::string out = fmt::format("{:<26} {:>14} {:>8}\n", "models", "parameters", "tensors");
   for (const std::string& name : model_presets()) {
     const ModelShape model = load_model(name);
     out += fmt::format("  {:<24} {:>12.1f} M {:>8}\n", name,
                        static_cast<double>(parameters(model)) * 1e-6, tensor_count(model));
   }
-  out += fmt::format("\n{:<25} {:>13} {:>7} {:>11} {:>9} {:<9}\n", "clusters", "GPUs a node",
-                     "network", "NICs a node", "effective", "evidence");
+  return out;
+}
+
+std::string clusters_text() {
+  std::string out = fmt::format("{:<25} {:>13} {:>7} {:>11} {:>9} {:<9}\n", "clusters",
+                                "GPUs a node", "network", "NICs a node", "effective", "evidence");
   for (const std::string& name : cluster_names()) {
     const Cluster cluster = load_cluster(name, {});
     const auto Gbit_per_s = [](Bandwidth nic) { return 8e-9 * nic.value(); };
@@ -56,25 +54,89 @@ std::string preset_list() {
                        Gbit_per_s(cluster.nic_bandwidth.value) * cluster.nics,
                        name_of(cluster.nic_bandwidth.provenance.kind));
   }
-  out +=
-      "NICs: their nominal Gbit/s. effective: Gbit/s that a node can send. RDMA: InfiniBand or "
-      "RoCE\n";
-  out += price_list();
-  out += fmt::format("\n{:<26} {:>10} {:>12} {}\n", "devices", "memory", "copies at", "evidence");
+  return out +
+         "NICs: their nominal Gbit/s. effective: Gbit/s that a node can send. RDMA: InfiniBand or "
+         "RoCE\n";
+}
+
+std::string devices_text() {
+  std::string out =
+      fmt::format("{:<26} {:>10} {:>12} {}\n", "devices", "memory", "copies at", "evidence");
   for (const std::string& name : device_names()) {
     const Device device = load_device(name);
     out += fmt::format("  {:<24} {:>10} {:>12} {}\n", name, bytes_cell(device.memory_capacity),
                        to_text_bytes(device.copy_bandwidth.value),
                        name_of(device.copy_bandwidth.provenance.kind));
   }
-  out += fmt::format("\n{:<26} {:>6} {:>8} {:>14} {:>10} {}\n", "sites (lambcast sites)", "sites",
-                     "GPUs", "slowest up", "rtt", "evidence");
-  for (const std::string& name : site_group_names()) out += sites_line(load_sites(name));
   return out;
 }
 
-int list_presets() {
-  print_text(preset_list());
+std::string sites_text() {
+  std::string out = fmt::format("{:<26} {:>6} {:>8} {:>14} {:>10} {}\n", "sites (lambcast sites)",
+                                "sites", "GPUs", "slowest up", "rtt", "evidence");
+  for (const std::string& name : site_group_names()) {
+    const SiteGroup group = load_sites(name);
+    int gpus = 0;
+    for (const Site& site : group.sites) gpus += site.gpus;
+    const auto slowest = std::ranges::min_element(
+        group.sites, {}, [](const Site& site) { return site.link.up.value; });
+    out += fmt::format("  {:<24} {:>6} {:>8} {:>14} {:>10} {}\n", group.name, group.sites.size(),
+                       gpus, to_text_bits(slowest->link.up.value), to_text(slowest->link.rtt.value),
+                       name_of(slowest->link.up.provenance.kind));
+  }
+  return out;
+}
+
+// A group of presets, listed with one line each.
+struct PresetGroup {
+  std::string_view name;
+  std::string (*text)();
+};
+constexpr std::array preset_groups{
+    PresetGroup{"models", models_text}, PresetGroup{"clusters", clusters_text},
+    PresetGroup{"prices", price_list}, PresetGroup{"devices", devices_text},
+    PresetGroup{"sites", sites_text}};
+constexpr std::string_view all_groups = "all";
+
+std::string counted_names(const char* title, const std::vector<std::string>& names) {
+  return fmt::format("{} ({}): {}\n", title, names.size(), fmt::join(names, ", "));
+}
+
+// Returns the names of all presets on one screen; clusters by GPU.
+std::string names_text() {
+  std::map<std::string, std::vector<std::string>> by_gpu;
+  for (const std::string& name : cluster_names()) {
+    const std::string gpu = load_cluster(name, {}).device;  // "a100-80g"
+    by_gpu[gpu.substr(0, gpu.find('-'))].push_back(name);
+  }
+  std::string out = counted_names("models", model_presets()) +
+                    fmt::format("clusters ({}), by GPU:\n", cluster_names().size());
+  for (const auto& [gpu, names] : by_gpu)
+    out += fmt::format("  {:<6}  {}\n", gpu, fmt::join(names, ", "));
+  out += counted_names("devices", device_names()) + counted_names("sites", site_group_names());
+  std::vector<std::string_view> words;
+  for (const PresetGroup& group : preset_groups) words.push_back(group.name);
+  constexpr std::size_t width = 80;
+  return wrapped(out, width) + fmt::format(
+                                   "Figures of each: lambcast presets list GROUP ({}, {}).\n"
+                                   "Whole, with sources: lambcast presets show NAME.\n",
+                                   fmt::join(words, ", "), all_groups);
+}
+
+int list_presets(const std::string& wanted) {
+  if (wanted.empty()) {
+    print_text(names_text());
+    return 0;
+  }
+  std::string out;
+  std::vector<std::string> known{std::string(all_groups)};
+  for (const PresetGroup& group : preset_groups) {
+    known.emplace_back(group.name);
+    if (wanted == group.name || wanted == all_groups)
+      out += (out.empty() ? "" : "\n") + group.text();
+  }
+  if (out.empty()) fail_unknown({"", 0, "GROUP"}, "group", wanted, known);
+  print_text(out);
   return 0;
 }
 
@@ -106,17 +168,23 @@ int show_preset(const std::string& name) {
 }  // namespace
 
 Command add_presets(CLI::App& app) {
-  auto name = std::make_shared<std::string>();
+  auto name = std::make_shared<std::string>(), group = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand(
       "presets", "models, clusters, devices and sites that ship inside, with sources");
   command->require_subcommand(0, 1);
   command->footer(R"(Examples
   lambcast presets list
+  lambcast presets list clusters
   lambcast presets show commodity-25gbe > my-cluster.toml)");
-  command->add_subcommand("list", "one line each; also without a word");
+  command
+      ->add_subcommand("list",
+                       "the names on one screen, or the figures of a group; also the default")
+      ->add_option("GROUP", *group,
+                   "models, clusters, prices, devices, sites or all: one line each (default: the "
+                   "names alone)");
   CLI::App* show = command->add_subcommand("show", "a description whole, ready to copy and change");
   show->add_option("NAME", *name, "a name from the list")->required();
-  return [name, show] { return show->parsed() ? show_preset(*name) : list_presets(); };
+  return [name, group, show] { return show->parsed() ? show_preset(*name) : list_presets(*group); };
 }
 
 }  // namespace lambcast

@@ -126,7 +126,7 @@ for key in $("$lambcast" simulate --help-all | grep -oE '^  --[a-z0-9-]+' | sed 
 done
 expect 0 '^  nic.bandwidth +bandwidth with unit, with its evidence' "$lambcast" help descriptions
 mv out descriptions
-for preset in $("$lambcast" presets list | awk '/^  /{print $1}'); do
+for preset in $("$lambcast" presets list all | awk '/^  /{print $1}'); do
   "$lambcast" presets show "$preset" | awk '
     /^\[\[/ { gsub(/[][ ]/, ""); table = $0 "[]."; next }
     /^\[/ { gsub(/[][ ]/, ""); table = $0 "."; next }
