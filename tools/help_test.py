@@ -3,7 +3,7 @@
 
     help_test.py LAMBCAST
 
-The short help of a large command shows at most 30 flags, each of a what-if with an example that runs; --help-all shows all.
+The short help of a large command shows at most 30 flags; --help-all shows all. examples_test.py runs their examples.
 """
 import re
 import subprocess
