@@ -102,7 +102,7 @@ enum class CoefficientAverage {
 // The norm that gradient clipping compares with its limit in the compression stage, when every rank
 // has its own gradient.
 enum class ClipNorm {
-  shared,  // correct: root mean square over the ranks, so that all clip alike
+  shared,  // correct: root mean square over the ranks, so that all use one factor
   local,   // DeepSpeed: each rank clips by the norm of its own gradient
 };
 

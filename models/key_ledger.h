@@ -12,7 +12,7 @@ namespace lambcast {
 
 enum class Treatment {
   applied,   // the forecast depends on it
-  costless,  // it does not affect the cost of a step; `reason` says why
+  costless,  // it does not affect the cost of a step; `reason` states why
   named,     // a finding states the value used instead
 };
 

@@ -32,7 +32,7 @@
 //      another rate that an override states, sqrt(u^2 + m^2) with m of the NIC alone, up to the
 //      width of the nominal rate
 //
-// A band says nothing about an algorithm that none of its rows ran: there the half width is u. Fits
+// A band does not cover an algorithm that none of its rows ran: there the half width is u. Fits
 // to the rows of all-reduces of one algorithm were off by 0.66, 0.74 and 0.62 at 90 of 100 rows of
 // another algorithm, beyond their band (6 fabrics with equal weight, sizes separately).
 //

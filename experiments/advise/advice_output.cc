@@ -124,7 +124,7 @@ std::string break_even_text(const ExchangeAdvice& advice) {
   if (advice.pays->at)
     return fmt::format("{}{}", advice.pays->pays_above ? '>' : '<',
                        number_cell(advice.pays->at->value() * 8e-9));
-  // Beyond what was searched, the row's own speed-up says which side of 1 it is on.
+  // Beyond the searched range, the row's own speed-up decides on which side of 1 it is.
   const bool pays_here = advice.speedup.value > 1;
   if (advice.pays->up_to && pays_here != advice.pays->pays_at_any_bandwidth)
     return fmt::format("{}{}", pays_here ? '>' : '<',

@@ -15,7 +15,7 @@ namespace lambcast {
 std::string measurement_for(std::size_t source, const TrainingPlan& training);
 
 // Returns the measurement for several runs. It is the general measurement if the cluster of one of
-// them has no logs of its own, else each missing measurement once.
+// them has no logs, else each missing measurement once.
 std::string measurement_for(std::size_t source, std::span<const TrainingPlan* const> trainings);
 
 }  // namespace lambcast

@@ -5,7 +5,7 @@
 // them.
 //
 // Draws settings over all shipped models and clusters, both orders of axes, all frameworks and
-// optimizers: a few here, as many as LAMBCAST_FLOORS says in the long form ("floor gate: the long
+// optimizers: a few here, LAMBCAST_FLOORS of them in the long form ("floor gate: the long
 // form", hidden).
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// Tells whether a page or a figure contains a text.
+// Returns whether a page or a figure contains a text.
 #pragma once
 
 #include <string>

@@ -111,7 +111,7 @@ std::string figure_sections(const std::vector<Figure>& figures) {
 }
 
 std::string page_end() {
-  // Each file is one element, since each hash is that of an element's whole text.
+  // Writes each file as one element, since a hash covers an element's whole text.
   std::string text =
       fmt::format("</main><!-- uPlot, by its licence:\n{}-->\n", file("uplot/LICENSE"));
   for (const ScriptSum& script : script_sums)

@@ -93,7 +93,7 @@ void keep_fastest(Slice& slice, const std::function<Coordinates(const Point&)>& 
 Points of_cluster(const Points& points, const std::string& cluster);
 bool any_cluster(const Points& points, const std::function<bool(const Points&)>& holds);
 Points select(const Points& points, const std::function<bool(const Point&)>& wanted);
-// tells whether there are two or more values
+// Returns whether there are two or more values.
 bool vary(const Points& points, double Point::*field);
 std::vector<double> values(const Points& points, double Point::*field);  // ascending
 // in the order of the file

@@ -56,7 +56,7 @@ class Words {
   void refuse_unknown() const;
   // Throws Error (usage) naming all missing inputs if several are missing. Before, calls
   // `read_given`, which may find an error in a given input. A single missing input is left to its
-  // reader, whose error says more.
+  // reader, whose error has more details.
   void refuse_missing(const std::function<void()>& read_given = {}) const;
   // The inputs that a forecast needs and that are missing.
   Missing missing_inputs() const;

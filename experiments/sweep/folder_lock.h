@@ -12,7 +12,7 @@ namespace lambcast {
 class FolderLock {
  public:
   // Locks the folder. Throws Error (usage) if another process holds the lock, and for a folder that
-  // cannot be read or written. Some network file systems have no such lock: then `note` says so,
+  // cannot be read or written. Some network file systems have no such lock: then `note` states it,
   // and there is no error. `lock` is for tests.
   explicit FolderLock(const std::filesystem::path& folder, int (*lock)(int, int) = flock);
   ~FolderLock();

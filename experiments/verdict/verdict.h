@@ -55,8 +55,8 @@ enum class WarmUp { usual, none, early, most_of_the_run };
 // optimizer has no freeze step.
 WarmUp warm_up_of(double freeze_step, double steps);
 
-// Returns whether the codes of a row's findings, separated by spaces, say that its backend ends
-// with an error.
+// Returns whether the codes of a row's findings, separated by spaces, include one of a backend that
+// ends with an error.
 bool backend_fails(std::string_view findings);
 
 // Numbers of runs that are left out, by reason. A run that fails counts as failing alone.

@@ -57,7 +57,7 @@ Gradient unscaled(const RankGradient& rank, const GradientOptions& options);
 void average_unscaled(const NcclApi& nccl, std::span<const RankGradient> ranks, std::size_t first,
                       const GradientOptions& options);
 
-// Performs the reduction above; `averaged` tells whether the step needs the mean. Returns false if
+// Performs the reduction above; `averaged` is true if the step needs the mean. Returns false if
 // a gradient of any rank overflowed. Throws Error{Exit::failure} naming the call or the rank that
 // failed.
 bool reduce(const NcclApi& nccl, std::span<const RankGradient> ranks, bool averaged,

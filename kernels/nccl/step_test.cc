@@ -13,7 +13,7 @@ using namespace lambcast::cuda;
 
 namespace {
 
-// Options with stages so short that twelve steps include every kind.
+// Options with phases so short that twelve steps include each kind of step.
 OnebitLambOptions options_of(OnebitLamb*) {
   OnebitLambOptions options;
   options.lamb = {.lr = 0.01, .weight_decay = 0.01};

@@ -39,7 +39,7 @@ TEST_CASE("matrix product: one full wave, and one more column of tiles") {
   // half the work at 0.9 of the rate: 1.67 times as long, the minimum.
   CHECK(us({2560, 1281, 3840}, round_numbers()) == Approx(wave_us * 3 * 0.5 / 0.9));
   CHECK(us({2560, 1408, 3840}, round_numbers()) == Approx(wave_us * 3 * 0.5 / 0.9));
-  // A batch adds blocks like columns do.
+  // A batch of products has the blocks of one product with as many columns in total.
   CHECK(us({2560, 128, 3840, 10}, round_numbers()) == Approx(wave_us));
   CHECK(product_cost(full, round_numbers()).flops.value() == 2. * 2560 * 1280 * 3840);
 }

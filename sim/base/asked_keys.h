@@ -21,7 +21,7 @@ class AskedKeys {
   // "whole 1 to 256", "rdma, socket", or "table". Elements of lists are written as "kernel[]".
   const std::map<std::string, std::string>& keys() const { return keys_; }
 
-  // Used by tables: anyone() tells whether a recorder is active, note() records a key. The first
+  // Used by tables: anyone() returns whether a recorder is active, note() records a key. The first
   // non-empty description of a key is kept.
   static bool anyone();
   static void note(std::string_view path, std::string_view what);

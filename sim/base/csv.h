@@ -22,7 +22,7 @@ namespace lambcast::csv {
 // Quotes a field if RFC 4180 requires it, and guards it against spreadsheets.
 std::string field(std::string_view text);
 
-// Tells whether a field, as written in a file, has the apostrophe of a guarded text.
+// Returns whether a field, as written in a file, has the apostrophe of a guarded text.
 bool is_guarded(std::string_view text);
 
 // Returns the shortest decimal text that reads back as exactly `value`. The text is empty for NaN,

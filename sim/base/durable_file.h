@@ -12,7 +12,7 @@
 
 namespace lambcast {
 
-// Tells whether an error number means a full or faulty disk, not a wrong path.
+// Returns whether an error number means a full or faulty disk, not a wrong path.
 bool is_of_disk(int error);
 
 // Permission bits of a file, and the owner and group to which they apply.

@@ -7,7 +7,7 @@
 
 namespace lambcast {
 
-// Tells whether `name` is a path and not a preset's name: it has a slash, ends in ".toml" or
+// Returns whether `name` is a path and not a preset's name: it has a slash, ends in ".toml" or
 // ".json", or is "-" (stdin).
 bool is_path(std::string_view name);
 

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Tells whether the path is a regular file with content that would be lost.
+// Returns whether the path is a regular file with content that would be lost.
 bool holds_text(const fs::path& path) {
   std::error_code error;
   return fs::is_regular_file(path, error) && fs::file_size(path, error) > 0 && !error;

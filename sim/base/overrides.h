@@ -17,8 +17,8 @@ namespace lambcast {
 // Key and value as text, in the order given.
 using Overrides = std::vector<std::pair<std::string, std::string>>;
 
-// Tells whether the table already has this value at the dotted key. Evidence and units are ignored:
-// "200Gbit/s" equals "25 GB/s".
+// Returns whether the table already has this value at the dotted key. Evidence and units are
+// ignored: "200Gbit/s" equals "25 GB/s".
 bool says(const Table& table, const std::string& key, const std::string& value);
 
 // Returns the overrides that change a value. The others are dropped, so that the description keeps

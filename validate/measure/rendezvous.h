@@ -1,4 +1,4 @@
-// Lets the ranks of one measurement meet before NCCL connects them, and exchange their times
+// Connects the ranks of one measurement over TCP before NCCL does, and exchanges their times
 // afterwards.
 #pragma once
 

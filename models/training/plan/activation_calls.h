@@ -1,6 +1,6 @@
 // Collectives that carry activations through the passes of one micro batch: those of tensor,
-// sequence and context parallelism, of adapters, and between stages. pipeline_plan.h says when each
-// is called.
+// sequence and context parallelism, of adapters, and between stages. pipeline_plan.h defines when
+// each is called.
 #pragma once
 
 #include "models/training/plan/pipeline_plan.h"
