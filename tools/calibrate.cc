@@ -133,7 +133,7 @@ void warn_of_unknown_keys(const std::string& file, std::string_view text) {
   for (const LedgerEntry& entry : validate::log_ledger(text))
     if (entry.treatment == Treatment::named) names.push_back(entry.key);
   if (!names.empty())
-    complain(fmt::format("warning: {}: {}: not read, and not known to be costless", printable(file),
+    complain(fmt::format("warning: {}: {}: not read, and its cost is unknown", printable(file),
                          printable(fmt::format("{}", fmt::join(names, ", ")))));
 }
 

@@ -99,8 +99,8 @@ expect 0 '^model,cluster,optimizer,backend,' "$lambcast" advise "${run[@]}" --fo
 expect 0 'traceEvents' bash -c '"$@" --trace a.json >log && cat a.json' - "$lambcast" advise "${run[@]}"
 
 # presets
-expect 0 '^  bert-large +336\.2 M +400$' "$lambcast" presets list
-expect 0 '^  aws-p4d +2\.75  published: 21\.96 USD an hour for 8 GPUs \(AWS price list of 2026-09-25' "$lambcast" presets list
+expect 0 '^  bert-large +336\.2 M +400$' "$lambcast" presets list models
+expect 0 '^  aws-p4d +2\.75  published: 21\.96 USD an hour for 8 GPUs \(AWS price list of 2026-09-25' "$lambcast" presets list all
 for name in models clusters prices devices; do grep -q "^$name  " out || fail "presets list has no $name"; done
 mapfile -t presets < <(awk '/^  /{print $1}' out)
 [ "${#presets[@]}" -ge 37 ] || fail "only ${#presets[@]} presets"
@@ -211,7 +211,7 @@ for limit in -1 15 inf; do
 done
 expect 2 '--ranks: 0 is out of range \(allowed: 1 ' "$lambcast" validate --against forecast.csv \
   --cluster paper-eth40-v100 --ranks 0
-expect 2 'ranks: the file says 8, not 4' "$lambcast" validate --against forecast.csv \
+expect 2 'ranks: the file has 8, not 4' "$lambcast" validate --against forecast.csv \
   --cluster paper-eth40-v100 --ranks 4
 # OSU tables do not state the number of ranks, nor, without a header, the collective. Flags give
 # them.
@@ -226,7 +226,7 @@ cat osu.log osu.log >two.log
   --rows two.csv >/dev/null
 [ "$(tail -n 2 two.csv | sort -u | wc -l)" = 1 ] || fail "two equal tables differ: $(cat two.csv)"
 echo '1048576 262144 float sum -1 900.0 1.17 2.04 0 910.0 1.15 2.02 0' >bare.log
-expect 2 'cannot tell which collective this is: name it with --op' \
+expect 2 'the file does not name its collective: give it with --op' \
   "$lambcast" validate --against bare.log --cluster paper-eth40-v100 --nodes 2
 expect 0 '^1 tables: ' "$lambcast" validate --against bare.log --cluster paper-eth40-v100 --nodes 2 \
   --op all_reduce --ranks 8 --in-place
@@ -328,7 +328,7 @@ expect 0 '^# preset of another machine, measured: ' "$lambcast" collective --clu
 expect 0 ', extrapolated \(--set changed nic.bandwidth\): ' "$lambcast" collective \
   --cluster perlmutter-a100 --gpus 16 -b 1M -e 4M -f 4 --set cluster.nic.bandwidth=10Gbit/s
 grep -qE '^# (calibrated|preset of another)' out && fail "calibrated, on a NIC that nobody measured"
-expect 0 '^# one rank communicates with nobody$' "$lambcast" collective --cluster hgx-h100-ndr --gpus 1 -b 8 -e 8
+expect 0 '^# one rank sends nothing$' "$lambcast" collective --cluster hgx-h100-ndr --gpus 1 -b 8 -e 8
 grep -qi nan out && fail "a ratio of nothing to nothing"
 
 # calibrate: the tables state their machine and backend.

@@ -35,7 +35,7 @@ CollectiveJob decode_job(const Table& table, const Cluster& cluster, std::size_t
   job.place.slot = whole("first_gpu", 0, gpus - 1, 0);
   const int last = job.place.slot + group.slot_of(group.per_node - 1, group.siblings - 1);
   if (last >= gpus)
-    fail_input(table.where(), fmt::format("GPU {} of a node is in it", last),
+    fail_input(table.where(), fmt::format("the job uses GPU {} of a node", last),
                fmt::format("0 to {}", gpus - 1));
   job.place.node = whole("first_node", 0, max_ranks - group.node_span(), 0);
   job.start = table.get_or<Duration>("start", Duration());

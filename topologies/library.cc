@@ -82,7 +82,7 @@ std::optional<std::vector<std::string>> names_of(const Table& table, std::string
     if (std::find(functions.begin(), functions.end(), function) == functions.end())
       fail_unknown(table.where(key), "function of NCCL", function, functions);
     if (key != "algorithms")
-      fail_input(table.where(key), "protocols are those of all functions here",
+      fail_input(table.where(key), "protocols by function are not modelled",
                  "names without a function");
     if (function == "allreduce") last = entry.substr(colon + 1);
   }

@@ -121,7 +121,7 @@ Study judge(const std::vector<Curve>& curves, bool lamb, double above, const Clo
            curve.run.exchange == Exchange::plain;
   });
   if (plain == curves.end())
-    throw Error(Exit::usage, fmt::format("no curve of {}: the level lies above where its loss ends",
+    throw Error(Exit::usage, fmt::format("no curve of {}, whose final loss sets the level",
                                          lamb ? "lamb" : "adam"));
   Study study{.level = final_loss(*plain) + above, .outcomes = {}};
   for (const Curve& curve : curves) {

@@ -100,7 +100,7 @@ std::string tip_remark(const CollectiveRow& row, const CollectiveAnswer& answer)
   return finding ? fmt::format("# {}\n", finding->message) : "";
 }
 
-constexpr const char* of_one_rank = "one rank communicates with nobody";
+constexpr const char* of_one_rank = "one rank sends nothing";
 
 // Returns the algorithm, its protocol and the accuracy of the time.
 std::string grounds(const CollectiveRow& row, const CollectiveAnswer& answer,

@@ -139,14 +139,14 @@ void read_rows(FreezeLog& log, const csv::Table& table) {
     const std::string& layer = table.text(r, "layer");
     if (log.steps.empty()) {
       if (std::ranges::find(log.layers, layer) != log.layers.end())
-        fail_input({log.name, line, "layer"}, fmt::format("'{}' comes twice in a step", layer));
+        fail_input({log.name, line, "layer"}, fmt::format("'{}' occurs twice in a step", layer));
       const double elements = weighed ? table.number(r, "elements") : 1;
       if (!(elements >= 1 && elements <= 1e15) || elements != std::floor(elements))
         fail_input({log.name, line, "elements"}, fmt::format("{}", elements), "1 to 1e15");
       log.layers.push_back(layer);
       log.elements.push_back(static_cast<std::size_t>(elements));
     } else if (values.size() >= log.layers.size() || layer != log.layers[values.size()]) {
-      fail_input({log.name, line, "layer"}, fmt::format("'{}' is not where it was", layer),
+      fail_input({log.name, line, "layer"}, fmt::format("'{}' is out of order", layer),
                  "the layers of the first step, in its order");
     }
     values.push_back(checked(table.number(r, "norm"), {log.name, line, "norm"}));
@@ -249,7 +249,7 @@ FreezeChoice choose_freeze_step(const FreezeLog& read, reference::FreezeOptions 
     fail_input({read.name, 0, ""},
                fmt::format("its {} measurements, {} steps apart, are too few", read.steps.size(),
                            read.interval),
-               fmt::format("{} and more: beta2 {} remembers {} steps",
+               fmt::format("{} and more: beta2 {} averages over {} steps",
                            (read.losses ? 2 * apart : apart + 1), options.beta2,
                            reference::memory(options)));
   FreezeChoice choice;
@@ -262,7 +262,7 @@ FreezeChoice choose_freeze_step(const FreezeLog& read, reference::FreezeOptions 
   at = std::min(at, log.values.size() - 1);
   if (at < apart)
     fail_input(flag("latest"),
-               fmt::format("step {} is not to be judged: the variance remembers {} steps",
+               fmt::format("step {} is too early: the variance averages over {} steps",
                            log.steps[at], reference::memory(options)),
                fmt::format("{} and later", log.steps[apart]));
   choice.step = monitor.frozen_at;

@@ -51,11 +51,11 @@ std::string answer(const FreezeChoice& choice) {
       choice.options.interval * static_cast<int>(reference::measurements(choice.options));
   const std::string change =
       apart == memory
-          ? fmt::format("{:.3g} % over the {} steps that the variance remembers (beta2 {})",
+          ? fmt::format("{:.3g} % over the {} steps that the variance averages over (beta2 {})",
                         100 * (1 - choice.options.threshold), memory, choice.options.beta2)
           : fmt::format(
-                "{:.3g} % over {} steps, the fewest of the log that hold the {} that the "
-                "variance remembers (beta2 {})",
+                "{:.3g} % over {} steps, the fewest of the log that hold the {} that the variance "
+                "averages over (beta2 {})",
                 100 * (1 - choice.options.threshold), apart, memory, choice.options.beta2);
   std::string out;
   if (choice.step != 0) {

@@ -109,7 +109,7 @@ TEST_CASE("the answer reports missing gradients and a coarse log") {
   CHECK_THAT(freeze_table(none), Catch::Contains("is 0: no gradient has come yet"));
   const auto value = [](int step) { return fmt::format(",{}", falls(step)); };
   const std::string fine = freeze_table(chosen("step,model\n" + lines(1, 200, 1, value)));
-  CHECK_THAT(fine, Catch::Contains("over the 10 steps that the variance remembers"));
+  CHECK_THAT(fine, Catch::Contains("over the 10 steps that the variance averages over"));
   const std::string coarse = freeze_table(chosen("step,model\n" + lines(4, 200, 4, value)));
   CHECK_THAT(coarse, Catch::Contains("over 12 steps, the fewest of the log that hold the 10"));
 }
@@ -148,8 +148,8 @@ TEST_CASE("invalid logs are refused in one line") {
   refused("step,loss,lr\n1,2,3\n2,2,3\n", "a column of losses among others");
   refused("1 2\n2 2 3\n", "log:2: 2 values where the first line has 1");
   refused("1 2\n2 x\n", "log:2: is not a line of numbers");
-  refused("step,layer,norm\n1,a,2\n1,a,2\n", "'a' comes twice");
-  refused("step,layer,norm\n1,a,2\n1,b,2\n2,b,2\n", "'b' is not where it was");
+  refused("step,layer,norm\n1,a,2\n1,a,2\n", "'a' occurs twice");
+  refused("step,layer,norm\n1,a,2\n1,b,2\n2,b,2\n", "'b' is out of order");
   refused("step,layer,norm\n1,a,2\n1,b,2\n2,a,2\n3,a,2\n", "step 2 has 1 of 2 layers");
   CHECK_THROWS_WITH(choose_freeze_step(parse_freeze_log("step,a\n1,2\n2,2\n", "log", {}, false),
                                        {.threshold = 2}),

@@ -52,11 +52,10 @@ void check_same_model(const ModelShape& before, const ModelShape& now) {
                       model.ffn, model.experts, model.vocab);
   };
   if (size_of(before) != size_of(now))
-    fail_input(
-        {"", 0, "--then"},
-        fmt::format("a phase loads the checkpoint of the one before, and that of {} is none "
-                    "of {}{}",
-                    before.name, now.name, before.name == now.name ? " of another size" : ""));
+    fail_input({"", 0, "--then"}, fmt::format("a phase loads the checkpoint of the phase before, "
+                                              "and a checkpoint of {} does not fit {}{}",
+                                              before.name, now.name,
+                                              before.name == now.name ? " of another size" : ""));
 }
 
 // Adds the skipped steps and their time. A skipped step has no update and no exchange of momentum.

@@ -68,10 +68,10 @@ TEST_CASE("run phases: another model loads no checkpoint") {
   };
   CHECK_THROWS_WITH(
       with_phase("model=gpt2"),
-      "--then: a phase loads the checkpoint of the one before, and that of bert-large "
-      "is none of gpt2");
+      "--then: a phase loads the checkpoint of the phase before, and a checkpoint of bert-large "
+      "does not fit gpt2");
   CHECK_THROWS_WITH(with_phase("model.layers=12"),
-                    Contains("that of bert-large is none of bert-large of another size"));
+                    Contains("a checkpoint of bert-large does not fit bert-large of another size"));
   CHECK(with_phase("model=bert-large seq_len=512 steps=10").phases.size() == 2);
 }
 

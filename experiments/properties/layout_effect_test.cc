@@ -28,7 +28,7 @@ TEST_CASE(
   CHECK_THAT(refusal(on_a100s({{"zero_stage", "3"}, {"shard_groups", "7"}})),
              Contains("--shard-groups: 7 does not divide the 64 ranks"));
   CHECK_THAT(refusal(on_a100s({{"zero_stage", "3"}, {"shard_groups", "8"}, {"shard_ranks", "8"}})),
-             Contains("--shard-ranks say the same"));
+             Contains("sets the same number as --shard-ranks"));
 }
 
 // DeepSpeed's partition_activations saves memory, and gathers each checkpoint before its block is

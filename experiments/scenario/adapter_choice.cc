@@ -38,8 +38,7 @@ std::vector<Finding> choose_adapters(const Words& words, TrainingPlan& training)
   const auto targets = words.chosen<AdapterTargets>("lora_targets");
   if (!rank) {
     if (targets)
-      fail_input(flag("lora_targets"), "says where adapters are, of which there are none",
-                 "with --lora-rank");
+      fail_input(flag("lora_targets"), "has no effect without adapters", "with --lora-rank");
     return find_untrained(*training.model);
   }
   const Adapters adapters{*rank, targets.value_or(AdapterTargets{})};

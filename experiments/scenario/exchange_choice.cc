@@ -34,8 +34,7 @@ void exchange_in_layout(TrainingPlan& training) {
                "no --shard-ranks");
   }
   if (how.full_all_reduce)
-    fail_input(flag("exchange"), "takes the place of the sums of --full-all-reduce",
-               "one of the two");
+    fail_input(flag("exchange"), "excludes --full-all-reduce", "one of the two");
   if (how.quantized_gradients && coding_of(training.exchange).inside == 1)
     fail_input(flag("exchange"),
                fmt::format("{} is int8, and --quantized-gradients is qgZ in int4",
@@ -70,7 +69,7 @@ void check_sites(const TrainingPlan& training) {
         fmt::format("a divisor of {0}, or a multiple of {0} that divides {1}", node, ranks.ranks));
   if (site == ranks.ranks)
     fail_input(flag("exchange"),
-               fmt::format("one site of all {} ranks has no other site to average with", site),
+               fmt::format("a single site of all {} ranks has nothing to average", site),
                "all_reduce, or smaller sites");
   if (training.parallelism && training.model->experts > 0)
     fail_input(flag("exchange"), "sites of experts are not modelled", "local:STEPS");
@@ -144,7 +143,7 @@ void check_stage(const TrainingPlan& training) {
                "DeepSpeed's BF16_Optimizer supports only sums of whole fp32 buffers",
                "fp16 or fp32, or --deepspeed-version 0.17.6 and later");
   if (!training.parallelism && stage > 0 && site_ranks(training.exchange) > 1)
-    fail_input(flag("exchange"), "in sites none can share states outside a layout",
+    fail_input(flag("exchange"), "sites whose ranks share states need a layout",
                "with --framework megatron, torchtitan or other, and --shard-ranks");
   if (!training.parallelism && training.exchange.kind == Exchange::Kind::sdp4bit)
     fail_input(flag("exchange"), "sdp4bit runs only in Megatron-LM's distributed optimizer",
@@ -154,7 +153,7 @@ void check_stage(const TrainingPlan& training) {
 void check_halves(const TrainingPlan& training) {
   if (goes_in_half(training.exchange) && training.exchange.every == 1 &&
       gradient_bytes(training) < 4)
-    fail_input(flag("exchange"), "gradients go in 16 bits already",
+    fail_input(flag("exchange"), "gradients are sent in 16 bits already",
                "all_reduce, or with gradients in fp32 (--precision fp32, or of another framework "
                "than DeepSpeed --fp32-gradients true)");
 }
@@ -166,7 +165,7 @@ void form_of_momenta(TrainingPlan& training, std::vector<Finding>& findings) {
   const std::string_view optimizer = name_of(training.optimizer());
   if (exchange.kind != Exchange::Kind::onebit || exchange.every > 1 || exchange.site != 0 ||
       exchange.start > 0)
-    fail_input(flag("exchange"), fmt::format("{} brings its own exchange", optimizer),
+    fail_input(flag("exchange"), fmt::format("{} has its own exchange", optimizer),
                "onebit, also in two levels and overlapped, or plain optimizers");
   if (!exchange.is_in_other_form()) {
     exchange = {};
@@ -260,13 +259,12 @@ void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Fin
   if (training.data_parallel() == 1) return;
   findings.push_back(
       {Severity::note, "exchange-convergence",
-       fmt::format(
-           "{} sends other gradients than an all_reduce does; what that takes in more steps "
-           "is not modelled{}",
-           shown_name(name_of(training.exchange)),
-           training.exchange.kind == Exchange::Kind::onebit
-               ? ", and it is not 1-bit Adam: here the variance receives signs"
-               : "")});
+       fmt::format("{} sends other gradients than an all_reduce does; the additional steps that "
+                   "this may take are not modelled{}",
+                   shown_name(name_of(training.exchange)),
+                   training.exchange.kind == Exchange::Kind::onebit
+                       ? ", and it is not 1-bit Adam: here the variance receives signs"
+                       : "")});
 }
 
 }  // namespace lambcast

@@ -50,7 +50,8 @@ ExpertUse choose_experts(const Words& words, const ModelShape& model, OptimizerT
   use.capacity_factor =
       capacity.value_or(deepspeed && !imbalance ? deepspeed_experts.capacity_factor : 0);
   if (use.capacity_factor > 0 && imbalance)
-    fail_input(flag("imbalance"), "has no effect: to a capacity every expert computes the same",
+    fail_input(flag("imbalance"),
+               "has no effect with a capacity: every expert computes the same number of tokens",
                "--capacity-factor 0 for dropless experts");
   if (deepspeed && use.capacity_factor > 0) use.routing = deepspeed_experts.routing;
   if (const auto routing = words.chosen<Routing>("expert_routing")) use.routing = *routing;

@@ -259,7 +259,8 @@ void choose_sharding(const Words& words, std::int64_t zero_stage, Parallelism& h
   const auto groups = words.whole("shard_groups", 1, most_ranks);
   if (!ranks && !groups) return;
   const char* key = groups ? "shard_groups" : "shard_ranks";
-  if (ranks && groups) fail_input(flag(key), "and --shard-ranks say the same", "one of the two");
+  if (ranks && groups)
+    fail_input(flag(key), "sets the same number as --shard-ranks", "one of the two");
   const auto said = ranks ? *ranks : *groups;
   if (how.sharding == Sharding::none)
     fail_input(flag(key), "sets how many ranks share states, but at ZeRO stage 0 none do",
@@ -337,7 +338,8 @@ void refuse_undivided(const ModelShape& model, const Parallelism& how) {
     fail_input(flag("zero_stage"), "PyTorch's own sharding (FSDP) is forecast for torchtitan alone",
                "0, or --framework torchtitan");
   if (how.sharding != Sharding::none && !model.pyramid.empty())
-    fail_input(flag("zero_stage"), "shares states of transformers under other frameworks", "0");
+    fail_input(flag("zero_stage"),
+               "shared states are not modelled for a model with stages of an image", "0");
 }
 
 void keep_single_gradients(const Words& words, Framework& framework) {
@@ -371,8 +373,8 @@ Parallelism described_layout(const Words& words, const TrainingPlan& training) {
                "data parallelism with DeepSpeed's ZeRO stages 0 to 2");
   if (!training.device->rates)
     fail_input(flag("device"),
-               fmt::format("{} has no section [rates], on which layouts rest, and no preset of its "
-                           "name to take what was not timed from",
+               fmt::format("layouts need the section [rates], which {} lacks, and no preset of "
+                           "that name fills it in",
                            training.device->name),
                "[rates] as `lambcast presets show h100` prints it");
   Parallelism how;

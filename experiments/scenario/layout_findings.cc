@@ -30,9 +30,9 @@ std::optional<Finding> find_foreign_sequence(const Parallelism& how) {
       !how.sequence_parallel)
     return std::nullopt;
   return Finding{Severity::warning, "sequence-of-framework",
-                 "--sequence-parallel: DeepSpeed's tensor parallelism (AutoTP) sums activations "
-                 "whole: forecast is what Megatron-DeepSpeed does with the rest as DeepSpeed does "
-                 "it; --framework names another"};
+                 "--sequence-parallel: DeepSpeed's tensor parallelism (AutoTP) does not divide "
+                 "activations: the forecast divides them as Megatron-DeepSpeed does, with all else "
+                 "as in DeepSpeed; try: --framework megatron"};
 }
 
 // Returns a note if the file's bucket is smaller than a matrix, since matrices are gathered whole.
@@ -48,11 +48,10 @@ std::optional<Finding> find_small_prefetch(const TrainingPlan& training) {
   const int matrices = gathered_matrices(*training.model, how);
   const auto least = static_cast<std::int64_t>(block / std::max(1, matrices));
   if (asked >= least) return std::nullopt;
-  return Finding{
-      Severity::note, "prefetch-below-matrix",
-      fmt::format("stage3_prefetch_bucket_size: counts as {}: the {} matrices of a block "
-                  "are gathered one by one, and none in parts",
-                  least, matrices)};
+  return Finding{Severity::note, "prefetch-below-matrix",
+                 fmt::format("stage3_prefetch_bucket_size: counts as {}: the {} matrices of a "
+                             "block are gathered one at a time, each whole",
+                             least, matrices)};
 }
 
 // Returns a warning for a schedule that the framework itself lacks, although a fork may have it.
@@ -60,11 +59,11 @@ std::optional<Finding> find_foreign_schedule(const Parallelism& how) {
   if (how.framework.name != FrameworkName::deepspeed || how.layout.pp == 1 ||
       how.schedule == PipelineSchedule::one_f_one_b)
     return std::nullopt;
-  return Finding{Severity::warning, "schedule-of-framework",
-                 fmt::format("DeepSpeed's pipelines run 1f1b alone (runtime/pipe/schedule.py): "
-                             "forecast is {} with the rest as DeepSpeed does it; --framework names "
-                             "another",
-                             parallel::name_of(how.schedule))};
+  return Finding{
+      Severity::warning, "schedule-of-framework",
+      fmt::format("DeepSpeed's pipelines run 1f1b alone (runtime/pipe/schedule.py): "
+                  "the forecast is of {}, with all else as in DeepSpeed; try: --framework megatron",
+                  parallel::name_of(how.schedule))};
 }
 
 int stages_of_first_node(const TrainingPlan& training) {

@@ -101,9 +101,9 @@ std::vector<Finding> quirks_of(Plugin plugin, const Recipe& recipe) {
                         "its second step on"});
   if (type == OptimizerType::lamb)
     findings.push_back({Severity::warning, "cast-to-distributed",
-                        "plugins but torch_ddp replace Colossal-AI's Lamb by DistributedLamb, "
-                        "which is slower: --optimizer distributed_lamb forecasts that; this "
-                        "forecast is of a fused LAMB, which they leave as it is"});
+                        "all plugins except torch_ddp replace Colossal-AI's Lamb by the slower "
+                        "DistributedLamb, and this forecast is of a fused LAMB, which they keep; "
+                        "try: --optimizer distributed_lamb"});
   return findings;
 }
 

@@ -38,7 +38,7 @@ std::optional<std::int64_t> samples_given(const Words& words, const TrainingPlan
   const auto samples = words.whole("samples", 1, max_samples);
   const auto tokens = words.number("tokens", 1, 1e18);
   if (!tokens) return samples;
-  if (samples) fail_input(flag("tokens"), "and --samples say the same", "one of the two");
+  if (samples) fail_input(flag("tokens"), "sets the same length as --samples", "one of the two");
   if (training.recipe.curriculum)
     fail_input(flag("tokens"), "cannot be turned into samples, whose length a curriculum changes",
                "--samples or --steps");
@@ -135,8 +135,8 @@ void check_ramp(const TrainingPlan& training, std::vector<Finding>& findings) {
   }
   findings.push_back(
       {Severity::note, "batch-ramp",
-       fmt::format("{} of the run's {} steps, {} of {} samples, are of batches below {}; {} sizes "
-                   "are forecast, and phases tell the mean of their steps",
+       fmt::format("{} of the run's {} steps, with {} of its {} samples, have batches below {}; {} "
+                   "sizes are forecast, and a phase has the mean of its steps",
                    before, training.steps,
                    samples_of(training) - (training.steps - before) * training.batch.train,
                    samples_of(training), training.batch.train, phases.size())});

@@ -87,7 +87,7 @@ std::vector<std::string> expand_scan(std::string_view text, const Where& where) 
     fail_input(where, fmt::format("'{}' mixes the units '{}' and '{}'", text, low.unit, high.unit));
   // A factor has no unit. A step has the unit of the bounds, or none.
   if (!step.unit.empty() && (geometric || step.unit != low.unit))
-    fail_input(where, fmt::format("'{}' has a step in '{}'", text, step.unit),
+    fail_input(where, fmt::format("'{}': the step has the unit '{}'", text, step.unit),
                geometric ? "a factor without unit" : fmt::format("a step in '{}'", low.unit));
   if (low.value > high.value ||
       (geometric ? !(step.value > 1) || !(low.value > 0) : !(step.value > 0)))

@@ -319,7 +319,7 @@ void choose_program(const Words& words, TrainingPlan& training, std::vector<Find
   findings.push_back(
       {Severity::note, "program-not-measured",
        fmt::format("{} holds the level of {} in {} format on its own GPUs; this run is {} in {} "
-                   "format{}: forecast as a program that nobody measured",
+                   "format{}: forecast as a program without measurements",
                    training.cluster->origin, measured->framework, measured->format, framework,
                    format, own_device ? "" : " on another GPU")});
 }

@@ -166,7 +166,7 @@ TEST_CASE("scenario: steps from tokens, which fill whole samples") {
   CHECK(steps({{"tokens", "1e9"}, {"seq_len", "128"}}) == 120);  // 119.2, rounded up
   CHECK(steps({{"tokens", "1"}}) == 1);
   CHECK_THAT(refusal(without({"steps"}, {{"tokens", "1e9"}, {"samples", "10"}})),
-             Contains("--tokens: and --samples say the same (allowed: one of the two)"));
+             Contains("--tokens: sets the same length as --samples (allowed: one of the two)"));
   CHECK_THAT(refusal(with({{"tokens", "1e9"}, {"seq_len", "128"}, {"steps", "100"}})),
              Contains("--tokens: 7812500 samples at a global batch of 65536 take 120 steps, but "
                       "--steps is 100"));

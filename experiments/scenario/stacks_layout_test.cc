@@ -29,7 +29,7 @@ TEST_CASE("stacks: only data are divided for pyramids of images and PyTorch's mo
       {{{"tp", "2"}}, "stages of an image"},
       {{{"framework", "megatron"}, {"pp", "2"}}, "stages of an image"},
       {{{"model", "gpt2"}, {"ep", "1"}, {"tp", "2"}}, "pytorch is forecast as data parallelism"},
-      {{{"zero_stage", "1"}}, "shares states of transformers"}};
+      {{{"zero_stage", "1"}}, "shared states are not modelled"}};
   for (const auto& [changes, words] : refused)
     CHECK_THROWS_WITH(image_plan(changes), Catch::Contains(words));
 }

@@ -51,9 +51,9 @@ TEST_CASE("scan: an invalid scan is refused") {
       {"a:b:c", "is not a scan"},
       {"nan:8:x2", "is not a scan"},
       {"8:inf:x2", "is not a scan"},
-      {"8:256:x2:x2", "has a step in ':x2' (allowed: a factor without unit)"},
-      {"8:256:x2 GPUs", "has a step in ' GPUs'"},
-      {"1Gbit/s:8Gbit/s:1Mbit/s", "has a step in 'Mbit/s' (allowed: a step in 'Gbit/s')"},
+      {"8:256:x2:x2", "the step has the unit ':x2' (allowed: a factor without unit)"},
+      {"8:256:x2 GPUs", "the step has the unit ' GPUs'"},
+      {"1Gbit/s:8Gbit/s:1Mbit/s", "the step has the unit 'Mbit/s' (allowed: a step in 'Gbit/s')"},
       {"1Gbit/s:8MB/s:x2", "mixes the units 'Gbit/s' and 'MB/s'"},
       {"256:8:x2", "does not lead from 256 to 8"},
       {"8:256:x1", "does not lead from 8 to 256"},
@@ -197,7 +197,7 @@ TEST_CASE("plan: a flag's values go to the parts that have them") {
   CHECK(plan(text, {parse_list("gpus=8")}).notes.empty());
   CHECK(plan(text, {parse_list("cluster.nic.bandwidth=2Gbit/s")}).notes.empty());
 
-  // A part whose list lacks some of the numbers runs fewer points than others; a note says so.
+  // A part whose list lacks some of the numbers runs fewer points than others; a note states it.
   const SweepPlan unequal = plan(R"(
     [[part]]
     grid.gpus = [8, 16]

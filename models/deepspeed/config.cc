@@ -282,7 +282,7 @@ std::optional<Curriculum> read_curriculum(const Section& root) {
   const Where where = where_of(*block, "schedule_type", type.line);
   constexpr std::string_view allowed = "fixed_linear, fixed_root, fixed_discrete";
   if (name == "custom")
-    fail_input(where, "a custom schedule is a Python function, which lambcast cannot see", allowed);
+    fail_input(where, "a custom schedule is a Python function, which is not read", allowed);
   if (name == "fixed_linear") {
     curriculum.schedule = CurriculumSchedule::fixed_linear;
   } else if (name == "fixed_root") {

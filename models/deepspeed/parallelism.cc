@@ -73,8 +73,8 @@ void read_tensor_parallel(const Section& root, Said& said) {
     read_size(at, key, "tp", sizes);
     if (sizes.size() > before && sizes.back() != sizes.front())
       fail_input(where_of(at, key, at.object.find(key)->line),
-                 fmt::format("is {}, but another key of tensor_parallel says {}",
-                             sizes.back().second, sizes.front().second),
+                 fmt::format("is {}, but another key of tensor_parallel is {}", sizes.back().second,
+                             sizes.front().second),
                  "one size");
   };
   for (const char* key : {"autotp_size", "tp_size"}) read_tp(section, key);
@@ -101,7 +101,7 @@ void read_experts(const Section& root, Said& said) {
   if (enabled == nullptr || !is_on(*enabled)) {
     if (data_first)
       add(root, Severity::note, "not-modelled", "use_data_before_expert_parallelism", outside->line,
-          "is not read where the script divides the experts: --order tp-cp-dp-ep-pp says it");
+          "is not read if the script divides the experts; try: --order tp-cp-dp-ep-pp");
     return;
   }
   const Section section{*value, "expert_parallel", root.file, root.findings};

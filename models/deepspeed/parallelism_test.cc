@@ -38,7 +38,7 @@ TEST_CASE("parallelism: divisions of the model become what-if keys") {
   CHECK(layout_of(R"("tensor_parallel": { "tp": { "tp_size": 2 } })") == "tp=2 ");
   CHECK(layout_of(R"("tensor_parallel": { "autotp_size": 2, "tp": { "tp_size": 2 } })") == "tp=2 ");
   CHECK(refusal(R"("tensor_parallel": { "autotp_size": 2, "tp_size": 4 })") ==
-        "ds.json:2: tensor_parallel.tp_size: is 4, but another key of tensor_parallel says 2 "
+        "ds.json:2: tensor_parallel.tp_size: is 4, but another key of tensor_parallel is 2 "
         "(allowed: one size)");
   CHECK_THAT(refusal(R"("tensor_parallel": { "autotp_size": 8, "tp": { "tp_size": 4 } })"),
              Catch::Contains("tensor_parallel.tp.tp_size: is 4"));

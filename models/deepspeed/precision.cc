@@ -20,7 +20,7 @@ std::vector<Finding> settle_auto_precision(DeepSpeedConfig& config) {
   return {{Severity::warning, "auto-precision",
            describe(bf16 ? *bf16 : *fp16,
                     fmt::format("\"auto\" is filled in by the Trainer of Hugging Face from its "
-                                "--fp16 and --bf16: computed in {}{}; --precision says otherwise",
+                                "--fp16 and --bf16: computed in {}{}; try: --precision for another",
                                 name, file_says ? ", which the file turns on" : ""))}};
 }
 

@@ -48,7 +48,7 @@ TEST_CASE("precision: \"auto\" is what the file asks the Trainer about, and is s
     CHECK(got.fp16 == row.fp16);
     CHECK(got.bf16 == row.bf16);
     CHECK_THAT(got.message, Contains(row.fp16 ? "computed in fp16" : "computed in bf16") &&
-                                Contains("--precision says otherwise"));
+                                Contains("try: --precision for another"));
   }
   CHECK_THAT(settled(R"("bf16": { "enabled": "auto" })").message,
              Catch::StartsWith("ds.json:2: bf16.enabled: \"auto\" is filled in by the Trainer"));

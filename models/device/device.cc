@@ -70,7 +70,8 @@ TrainingCurve decode_training_curve(const Table& table, const Provenance& of_dev
   for (std::size_t i = 1; i < curve.micro_batch.size(); ++i) {
     if (curve.micro_batch[i] / curve.samples_per_s[i] <
         curve.micro_batch[i - 1] / curve.samples_per_s[i - 1])
-      fail_input(table.where("samples_per_s"), "gives a larger micro batch less time");
+      fail_input(table.where("samples_per_s"),
+                 "a larger micro batch takes less time than a smaller one");
   }
   return curve;
 }

@@ -88,7 +88,7 @@ Device load_device(const Table& parsed, const std::string& name_or_path, const O
     } else if (section == "rates") {
       if (described.rates && !parsed.has("rates"))
         fail_input({flags.back(), 0, {}},
-                   fmt::format("the rates of {} follow from what was timed", described.name),
+                   fmt::format("the rates of {} follow from its timed kernels", described.name),
                    "keys of a file with a section [rates]");
       if (!says(parsed, key, value)) root.set(key, value, flags.back());
     } else if (std::ranges::find(sections, section) != sections.end()) {

@@ -379,7 +379,7 @@ std::vector<std::string> other_parts(const hjson::Value& root, const std::string
   for (const char* key : {"text_config", "vision_config", "audio_config"})
     if (const hjson::Value* part = root.find(key); part != nullptr && !has_no_part(*part))
       return {describe({file, part->line, key},
-                       "not modelled: what is not text: the text model alone is forecast")};
+                       "images and sound are not modelled: the forecast is of the text model")};
   return {};
 }
 

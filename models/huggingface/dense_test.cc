@@ -329,7 +329,7 @@ TEST_CASE(
   CHECK(shape.max_seq_len == 4096);
   const std::vector<std::string> told = left_out(llava, "c.json");
   REQUIRE(told.size() == 1);
-  CHECK_THAT(told[0], Contains("c.json:2: text_config: not modelled: what is not text"));
+  CHECK_THAT(told[0], Contains("c.json:2: text_config: images and sound are not modelled"));
 }
 
 TEST_CASE("config.json: an unmodelled architecture is refused with the part that is missing") {

@@ -130,7 +130,7 @@ LauncherFile decode(std::string_view text, const std::string& file) {
   const Program* program = program_of(text);
   KeyReader keys(root, "", file, result);
   if (const OtherProgram* other = other_program_of(text); program == nullptr && other != nullptr)
-    keys.refuse(other->key, fmt::format("is of {}, whose files are not read", other->name),
+    keys.refuse(other->key, fmt::format("is a key of {}, whose files are not read", other->name),
                 "the run in flags, or the DeepSpeed JSON that the file names");
   if (program == nullptr)
     fail_input({file, 0, {}}, "is not a file of Accelerate, LLaMA-Factory, axolotl or GPT-NeoX");

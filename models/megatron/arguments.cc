@@ -105,7 +105,7 @@ class Decoder {
     const bool embedding = read_.flag(ends[0]), loss = read_.flag(ends[1]);
     if (embedding && loss) set("split", "count_ends");
     if (embedding != loss)
-      read_.refuse(ends[loss], "one end of the model in the place of a layer without the other");
+      read_.refuse(ends[loss], "counting only one end of the model as a layer");
     exchange_context();
     const auto nodes = read_.whole("nnodes", 65536), ranks = read_.whole("nproc-per-node", 65536);
     if (nodes && ranks) set("gpus", fmt::format("{}", *nodes * *ranks));

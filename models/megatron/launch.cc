@@ -335,11 +335,10 @@ LaunchArguments launch_arguments(std::string_view text, const std::string& file,
                         describe({file, stray.line, stray.text},
                                  "begins another command: the launch ends before it")});
   for (const ShellWord& sourced : script.sourced)
-    findings.push_back(
-        {Severity::note, "script-not-read",
-         describe({file, sourced.line, "source"},
-                  "the file is not read and may change any variable: the lines above "
-                  "counts only with --set-var NAME=VALUE")});
+    findings.push_back({Severity::note, "script-not-read",
+                        describe({file, sourced.line, "source"},
+                                 "the file is not read and may change variables set above it; try: "
+                                 "--set-var NAME=VALUE for each that it sets")});
   refuse_other_program(text, file, script.launches);
   const auto launch = chosen(std::move(script.launches), file, findings);
   if (!launch) {

@@ -153,8 +153,8 @@ void read_norms(const Table& model, ModelShape& shape) {
   const std::int64_t least = shape.parallel_block ? 1 : 2;
   shape.norms = model.has("norms") ? model.integer("norms", least, 2 * least) : least;
   if (shape.norms == 3)
-    fail_input(model.where("norms"), "of a block are before both halves, or behind them too",
-               "2 or 4");
+    fail_input(model.where("norms"),
+               "a block has norms before both halves, or before and behind both", "2 or 4");
   shape.norms_queries = model.get_or<bool>("qk_norm", false);
 }
 

@@ -100,7 +100,7 @@ TEST_CASE("values out of range are refused") {
   refused("llama2-7b", "model.kv_heads", "5", "32 heads are not divisible by 5 kv_heads");
   refused("llama2-7b", "model.kv_heads", "64", "64 is out of range (allowed: 1 to 32)");
   refused("llama2-7b", "model.norms", "3",
-          "of a block are before both halves, or behind them too (allowed: 2 or 4)");
+          "a block has norms before both halves, or before and behind both (allowed: 2 or 4)");
   refused("llama2-7b", "model.qk_norm_whole", "true", "has no effect without qk_norm = true");
   refused("llama2-7b", "model.positions", "4095",
           "4095 is out of range (allowed: 4096 to 1073741824)");

@@ -82,7 +82,7 @@ class Decoder {
     } else
       job_.findings.push_back(
           {Severity::note, "no-preset",
-           describe(model.where("flavor"), "no preset is this model: --model says what it is")});
+           describe(model.where("flavor"), "no preset is this model; try: --model")});
     for (const std::string& converter : converters_of(model)) {
       if (converter.ends_with("float8"))
         fp8_ = "fp8";

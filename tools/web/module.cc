@@ -69,7 +69,7 @@ std::string answer_to(std::string_view text) {
   const std::string command = question.value("command", "");
   const auto found = answerers().find(command);
   if (found == answerers().end())
-    throw Error(Exit::usage, fmt::format("command: '{}' is not one of the page's", command));
+    throw Error(Exit::usage, fmt::format("unknown command '{}'", command));
   return found->second(question);
 }
 

@@ -178,7 +178,8 @@ TEST_CASE("calibrate: tables that cannot be placed are refused with a reason") {
   CHECK(refused(good).empty());
   Measurement bad = good;
   bad.nodes.reset();
-  CHECK_THAT(refused(bad), Contains("table.csv: does not say over how many nodes its 8 ranks lie"));
+  CHECK_THAT(refused(bad),
+             Contains("table.csv: does not state the number of nodes of its 8 ranks"));
   bad = good;
   bad.nodes = 1;
   CHECK_THAT(refused(bad), Contains("8 ranks per node do not fit made-up"));
@@ -193,7 +194,8 @@ TEST_CASE("calibrate: tables that cannot be placed are refused with a reason") {
   CHECK_THAT(refused(bad),
              Contains("a ping_pong of MPI does not measure NCCL: calibrate with --backend mpi"));
   bad.streams = 1;
-  CHECK_THAT(refused(bad), Contains("a latency without a library says little of one"));
+  CHECK_THAT(refused(bad),
+             Contains("a latency measured without a library does not set that of a library"));
   // Rows of an RDMA stream count only from 64 KiB on (counts() in measured_series.h), so no row is
   // left here.
   bad.operation = Operation::stream;

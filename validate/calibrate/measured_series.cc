@@ -20,7 +20,8 @@ bool is_pair(Operation operation) {
 int checked_nodes(const Measurement& table, const Cluster& cluster, const Where& where) {
   if (table.ranks < 2) fail_input(where, "a collective of one rank moves nothing");
   if (!table.nodes && !table.gpus_per_node)
-    fail_input(where, fmt::format("does not say over how many nodes its {} ranks lie", table.ranks),
+    fail_input(where,
+               fmt::format("does not state the number of nodes of its {} ranks", table.ranks),
                "--nodes");
   if (is_pair(table.operation) && table.ranks != 2)
     fail_input(where, fmt::format("{} ranks are no pair", table.ranks));
@@ -71,8 +72,8 @@ Bandwidth wire_rate(const Measurement& table, const Cluster& cluster, Backend ba
                     const Where& where) {
   if (table.operation != Operation::stream)
     fail_input(where,
-               "a latency without a library says little of one: give tables of NCCL or MPI, "
-               "or the bandwidth test");
+               "a latency measured without a library does not set that of a library; try: tables "
+               "of NCCL or MPI, or the bandwidth test");
   const LibrarySpec& library = library_of(cluster, backend);
   const Bandwidth nics = cluster.nic_bandwidth.value;
   return library.flow_cap ? std::min(nics, library.flow_cap->value * *table.streams) : nics;

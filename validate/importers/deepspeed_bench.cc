@@ -86,7 +86,7 @@ class BenchReader {
       if (words_of(title).size() > 2 && words_of(title)[2] == test.name) test_ = &test;
     if (test_ == nullptr) return;
     const auto devices = number_behind(title, " on ");
-    if (!devices || *devices < 2) fail("does not say on how many devices, two or more", number);
+    if (!devices || *devices < 2) fail("states no number of devices of two or more", number);
     ranks_ = *devices;
     start_line_ = number;
   }

@@ -106,7 +106,7 @@ class ImbReader {
     std::vector<Row> rows = std::exchange(rows_, {});
     in_table_ = false;
     if (test == nullptr || processes == 1) return;
-    if (processes == 0) fail("this table does not say its #processes", start_line_);
+    if (processes == 0) fail("this table states no #processes", start_line_);
     if (rows.empty()) fail("this table has no rows", start_line_);
     if (hints_.ranks && *hints_.ranks != processes)
       fail(fmt::format("is a table of {} processes, not of {}", processes, *hints_.ranks),

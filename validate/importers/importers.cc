@@ -81,7 +81,7 @@ std::vector<Measurement> import_csv(std::string_view text, std::string_view name
   }
   const auto agree = [&](const char* flag, std::optional<int> said, std::optional<int> hint) {
     if (said && hint && *said != *hint) {
-      fail_input({file, 0, flag}, fmt::format("the file says {}, not {}", *said, *hint));
+      fail_input({file, 0, flag}, fmt::format("the file has {}, not {}", *said, *hint));
     }
   };
   agree("--ranks", m.ranks, hints.ranks);

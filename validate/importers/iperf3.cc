@@ -25,7 +25,7 @@ void check_path(const json& start, const json& test, const std::string& file) {
   };
   if (above_zero(test, "target_bitrate") || above_zero(start, "target_bitrate"))
     fail_input({file, 0, "start.test_start.target_bitrate"},
-               "limits the rate (-b), so that the NIC's is not seen; measure without -b");
+               "limits the rate (-b) below that of the NIC; try: measure without it");
   if (above_zero(test, "fqrate") || above_zero(start, "fqrate"))
     fail_input({file, 0, "start.test_start.fqrate"},
                "--fq-rate limits the rate below that of the NIC; try: measure without it");
@@ -59,7 +59,8 @@ std::vector<Measurement> import_iperf3(std::string_view text, std::string_view n
   const nlohmann::json& test = member(start, "test_start", file, "start.");
   const nlohmann::json& protocol = member(test, "protocol", file, "start.test_start.");
   if (!protocol.is_string() || protocol.get<std::string>() != "TCP") {
-    fail_input({file, 0, "start.test_start.protocol"}, "only TCP says what a collective can get");
+    fail_input({file, 0, "start.test_start.protocol"},
+               "is not TCP, which collectives use; try: iperf3 without -u");
   }
   const double streams = number_in(test, "num_streams", file, "start.test_start.");
   if (streams < 1 || streams > 1000) {

@@ -96,8 +96,7 @@ class Ledger {
     if (name.empty() || !seen_.insert(name).second) return;
     const auto group = std::ranges::find_if(
         known_, [&](const KeyNames& keys) { return holds_name(keys.names, name, '|'); });
-    LedgerEntry entry{std::string(trimmed(key)), line, named,
-                      "not read, and not known to be costless"};
+    LedgerEntry entry{std::string(trimmed(key)), line, named, "not read, and its cost is unknown"};
     if (section) {
       entry.treatment = costless;
       entry.reason = "a section, whose keys are listed";

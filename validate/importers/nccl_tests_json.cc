@@ -32,7 +32,7 @@ Operation operation_of(const Json& json, const Json& first_row, const std::strin
   if (name != first_row.end() && name->is_string()) {
     return parse_operation(name->get<std::string>(), {file, 0, "results[0].experiment_name"});
   }
-  fail_input({file, 0, {}}, "cannot tell which collective this is: name it with --op");
+  fail_input({file, 0, {}}, "the file does not name its collective: give it with --op");
 }
 
 std::string text_or(const Json& object, const char* key, const std::string& otherwise) {
@@ -141,7 +141,7 @@ int ranks_of(const Measurement& m, const std::vector<PrintedBandwidth>& printed,
   if (hints.ranks) return *hints.ranks;
   if (const auto ranks = ranks_from_ratio(m.operation, printed)) return *ranks;
   if (devices.count > 1) return static_cast<int>(devices.count);
-  fail_input({file, 0, {}}, "cannot tell the number of ranks: give it with --ranks");
+  fail_input({file, 0, {}}, "the file does not state the number of ranks: give it with --ranks");
 }
 
 }  // namespace

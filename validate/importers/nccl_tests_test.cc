@@ -142,7 +142,7 @@ TEST_CASE("the old format in Markdown under srun: no root, error instead of #wro
   CHECK(m.gpus_per_node == 8);
   REQUIRE(m.rows.size() == 4);
   CHECK(m.rows.back().time.us() == 24117);
-  CHECK(refusal(text) == "log:27: cannot tell which collective this is: name it with --op");
+  CHECK(refusal(text) == "log:27: the file does not name its collective: give it with --op");
 }
 
 TEST_CASE("without device lines the ranks come from busbw / algbw") {
@@ -157,7 +157,7 @@ TEST_CASE("without device lines the ranks come from busbw / algbw") {
 
 TEST_CASE("with neither device lines nor large sizes the ranks come from NCCL's messages") {
   const std::string row = "./all_reduce_perf\n 8 2 float sum -1 16.75 0.00 0.00 0\n";
-  CHECK(refusal(row) == "log:2: cannot tell the number of ranks: give it with --ranks");
+  CHECK(refusal(row) == "log:2: the file does not state the number of ranks: give it with --ranks");
   CHECK(one("h:26:67 [0] NCCL INFO comm 0x7f rank 0 nranks 16 - Init COMPLETE\n" + row, "log")
             .ranks == 16);
 }
@@ -205,7 +205,7 @@ TEST_CASE("broken rows are refused with their line") {
   CHECK(refusal(with(good, "OK", "FAILED")) == "log:27: the test reports wrong results");
   CHECK(refusal(good.substr(0, good.find("float") + 20)) == "log:18: this row is cut off");
   CHECK_THAT(refusal(with(good, "   25.01", "     nan")),
-             Catch::Contains("log:18: time is 'nan', no finite number"));
+             Catch::Contains("log:18: time is 'nan', which is not a finite number"));
   CHECK_THAT(refusal(with(good, "       0    24.51", "       3    24.51")),
              Catch::Contains("log:18: 3 elements of the result are wrong"));
   CHECK_THAT(refusal(with(good, "       0    24.51", "            24.51")),
@@ -223,7 +223,7 @@ TEST_CASE("broken rows are refused with their line") {
   CHECK_THAT(refusal("./broadcast_perf\n 64 16 float none 0 5.00 0.01 0.01 0\n", in_place),
              Catch::Contains("log:2: has no in-place columns"));
   CHECK(refusal("./broadcast_perf\n 64 16 float none 0 5.00 0.01 0.01 0\n") ==
-        "log:2: cannot tell the number of ranks: give it with --ranks");
+        "log:2: the file does not state the number of ranks: give it with --ranks");
 }
 
 TEST_CASE("the JSON of nccl-tests") {

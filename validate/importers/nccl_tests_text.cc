@@ -322,7 +322,7 @@ class NcclTestsReader {
 
   double number(std::string_view word, std::string_view column, int line) const {
     const std::optional<double> value = as_number(word);
-    if (!value) fail(line, fmt::format("{} is '{}', no finite number", column, word));
+    if (!value) fail(line, fmt::format("{} is '{}', which is not a finite number", column, word));
     return *value;
   }
 
@@ -352,7 +352,7 @@ class NcclTestsReader {
     const Where program{file_, run_.program_line, {}};
     if (const auto named = operation_of_program(run_.program, program)) return *named;
     if (const auto named = operation_of_file(file_)) return *named;
-    fail(table.printed.front().line, "cannot tell which collective this is: name it with --op");
+    fail(table.printed.front().line, "the file does not name its collective: give it with --op");
   }
 
   int ranks_of(const Run::Table& table, Operation operation) const {
@@ -360,7 +360,8 @@ class NcclTestsReader {
     if (!run_.hosts.empty()) return static_cast<int>(run_.hosts.rbegin()->first) + 1;
     if (run_.logged_ranks) return *run_.logged_ranks;
     if (const auto ranks = ranks_from_ratio(operation, table.printed)) return *ranks;
-    fail(table.printed.front().line, "cannot tell the number of ranks: give it with --ranks");
+    fail(table.printed.front().line,
+         "the file does not state the number of ranks: give it with --ranks");
   }
 
   Measurement to_measurement(const Run::Table& table) const {

@@ -41,11 +41,11 @@ class PerftestReader {
 
   void read_line(std::string_view line, int number) {
     if (contains(line, "Bidirectional BW Test")) {
-      fail("a bidirectional test does not say what one direction reaches", number);
+      fail("a bidirectional test does not give the rate of one direction", number);
     }
     const auto heading = words_of(line);
     if (starts_with(line, "Dual-port") && heading.size() > 2 && heading[2] == "ON")
-      fail("both ports of a NIC at once (-O): what one carries is not seen; measure one", number);
+      fail("measures both ports of a NIC at once (-O); try: one port", number);
     if (const auto at = std::ranges::find(heading, "Device"); heading.end() - at > 2)
       check_device(std::string(*(at + 2)), number);
     if (contains(line, "BW Test") || contains(line, "Latency Test")) title_ = std::string(line);

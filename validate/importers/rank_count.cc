@@ -39,7 +39,7 @@ void check_algbw(double size_bytes, std::string_view time_us, std::string_view a
   const double tolerance =
       expected * (rounding_of(time_us) / us + 0.005) + rounding_of(algbw_GBps) * 1.01;
   if (std::abs(expected - as_number(algbw_GBps).value_or(0)) > tolerance)
-    fail_input(where, fmt::format("size / time is {:.2f} GB/s but algbw says {}: the columns do "
+    fail_input(where, fmt::format("size / time is {:.2f} GB/s but algbw is {}: the columns do "
                                   "not line up",
                                   expected, algbw_GBps));
 }

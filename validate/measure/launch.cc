@@ -77,10 +77,11 @@ void set_token(Launch& launch, const Environment& environment, bool one_node) {
   } else if (one_node) {
     launch.token_file = token_file_of_host(launch.port).string();
   } else {
-    fail_input({{}, 0, "LAMBCAST_TOKEN"},
-               "is not set, and the processes are on several hosts, where anybody could join them: "
-               "set it to the same secret for all, or LAMBCAST_TOKEN_FILE to a path in a folder "
-               "that the hosts share");
+    fail_input(
+        {{}, 0, "LAMBCAST_TOKEN"},
+        "is not set, and the processes are on several hosts, where other users could join them: "
+        "set it to the same secret for all, or LAMBCAST_TOKEN_FILE to a path in a folder "
+        "that the hosts share");
   }
 }
 
@@ -124,9 +125,8 @@ Launch launch_of(const Environment& environment) {
   }
   if (environment("PMI_SIZE").value_or("1") != "1") {
     fail_input({{}, 0, "PMI_SIZE"},
-               "says that this is one of several processes, but not MPI_LOCALRANKID which of them "
-               "on this host: start with torchrun, srun or the mpirun of Open MPI, MPICH, Intel "
-               "MPI or MVAPICH");
+               "is above 1, and no variable has the rank of this process on its host; try: start "
+               "with torchrun, srun or the mpirun of Open MPI, MPICH, Intel MPI or MVAPICH");
   }
   return launch;
 }

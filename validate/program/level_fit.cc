@@ -162,7 +162,7 @@ LevelFit fit_level(const std::vector<SourceFigure>& figures, const KindLevels& k
   for (const SourceFigure& figure : figures)
     (figure.quantity == Quantity::memory_gib ? memory : times).push_back(figure);
   if (times.empty())
-    fail_input({"", 0, "--measured"}, "names memory alone, which sets no level",
+    fail_input({"", 0, "--measured"}, "gives only memory, from which no level follows",
                "a time or a rate as well, such as step_time=5436ms");
   LevelFit fit;
   fit.program = program_of(times);

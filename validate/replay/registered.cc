@@ -39,7 +39,7 @@ std::string register_forecasts(std::string_view questions, const std::string& fi
   cases_of(table);
   for (const char* column : forecast_columns)
     if (table.has(column))
-      fail_input({file, 0, column}, "is a column that registering a forecast adds",
+      fail_input({file, 0, column}, "is added when a forecast is registered; remove it",
                  "what-if keys and case");
   const std::vector<SourceResult> results =
       replay_figures(figures_of_runs(with_measured_step(table)));

@@ -69,7 +69,7 @@ TEST_CASE("registered: a wrong file is refused by its line") {
   CHECK_THROWS_WITH(registers(questions + "small,bert-large,dgx-a100-80g,8,lamb,512,32\n"),
                     Contains("questions.csv:5: case: 'small' occurs twice"));
   CHECK_THROWS_WITH(registers("case,model,step_time_s\na,bert-large,1\n"),
-                    Contains("step_time_s: is a column that registering a forecast adds"));
+                    Contains("step_time_s: is added when a forecast is registered"));
   CHECK_THROWS_AS(registers("case,model,cluster\na,no-model,dgx-a100-80g\n"), Error);
   const std::string known = "case,step_time_s,low_s,high_s\na,1,0.5,2\n";
   CHECK_THROWS_WITH(score_registered(known, "r.csv", "case,step_time_s\nb,1\n", "truth.csv"),

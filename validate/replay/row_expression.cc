@@ -132,7 +132,7 @@ class Parser {
       return node;
     }
     const std::string_view token = token_;
-    if (token.empty()) fail("it ends too early");
+    if (token.empty()) fail("the end is missing");
     next();
     if (token.front() == '\'') return make("text", {}, token.substr(1, token.size() - 2));
     if (digit(token.front())) {

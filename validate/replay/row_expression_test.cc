@@ -59,7 +59,7 @@ TEST_CASE("expressions: one without a value gives the reason") {
 
 TEST_CASE("expressions: an invalid one is refused at its place") {
   CHECK_THROWS_WITH(value_of("tp +"),
-                    "map.toml:3: key: 'tp +' is not an expression: it ends too early");
+                    "map.toml:3: key: 'tp +' is not an expression: the end is missing");
   CHECK_THROWS_WITH(value_of("tp pp"), Contains("'pp' is not expected"));
   CHECK_THROWS_WITH(value_of("(tp"), Contains("the expression has no ')' here"));
   CHECK_THROWS_WITH(value_of("'tp"), Contains("a quote is never closed"));

@@ -86,7 +86,7 @@ Source::Measured Source::read_measured(const Table& entry) {
     measured.count = static_cast<FlopsCount>(entry.choice("count", {"model", "causal", "full"}));
   if (rate_of_arithmetic(measured.quantity) &&
       entry.has("count") == measured.flops_per_sample.has_value())
-    fail_input(entry.where("quantity"), "needs to say what it counts: count, or flops_per_sample");
+    fail_input(entry.where("quantity"), "needs one of count and flops_per_sample");
   if ((measured.quantity == Quantity::mfu_pct) != measured.peak_tflops.has_value())
     fail_input(entry.where("peak_tflops"), "is used only with mfu_pct");
   if ((measured.quantity == Quantity::days) != measured.samples.has_value())
@@ -139,7 +139,8 @@ Source Source::parse(std::string_view text, const std::string& name) {
          refusal.get<std::string>("why")});
   for (const Table& entry : file.tables("measured"))
     source.measured_.push_back(read_measured(entry));
-  if (source.measured_.empty()) fail_input(file.where("measured"), "is missing: nothing to hold");
+  if (source.measured_.empty())
+    fail_input(file.where("measured"), "is missing: there is nothing to compare");
   const Table limits = file.table("limits");
   source.time_limit_ = read_limit(limits, "time");
   source.memory_limit_ = read_limit(limits, "memory");

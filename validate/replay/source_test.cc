@@ -164,7 +164,7 @@ TEST_CASE("source: an invalid mapping is refused at its place") {
       {"dp = \"gpus / tp\"", "dp = \"rounds\"", "uses 'rounds', which is not defined before"},
       {"[names.clusters]", "[names.machines]", "has no list 'clusters'"},
       {"\"step_time_s\"", "\"step_time\"", "did you mean 'step_time_s'"},
-      {"flops_per_sample = \"6 * layers\"", "", "needs to say what it counts"},
+      {"flops_per_sample = \"6 * layers\"", "", "needs one of count and flops_per_sample"},
       {"peak_tflops = \"989\"", "", "is used only with mfu_pct"},
       {"ignored", "ignore", "unknown key 'ignore'"},
       {"nobody, 2026", "", "citation: is empty"},

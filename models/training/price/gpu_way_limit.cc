@@ -33,13 +33,12 @@ std::optional<Finding> find_gpu_way_limit(const Cluster& cluster, int nodes) {
   if (!limit) return std::nullopt;
   const bool pcie = is_pcie(cluster);
   const Sourced<Bandwidth>& way = pcie ? cluster.gpu_link : cluster.gpu_nic;
-  return Finding{
-      Severity::note, "nic-limit",
-      fmt::format("a NIC beyond {} is no faster to NCCL's rings, here of {}: node.{} of {} ({}) is "
-                  "the way of one GPU to its NICs",
-                  to_text_bits(*limit), to_text_bits(cluster.nic_bandwidth.value),
-                  pcie ? "gpu_link" : "gpu_nic", to_text_bits(way.value),
-                  name_of(way.provenance.kind))};
+  return Finding{Severity::note, "nic-limit",
+                 fmt::format("a NIC beyond {} does not make NCCL's rings faster (here: {}), since "
+                             "node.{} of {} ({}) limits the path from one GPU to its NICs",
+                             to_text_bits(*limit), to_text_bits(cluster.nic_bandwidth.value),
+                             pcie ? "gpu_link" : "gpu_nic", to_text_bits(way.value),
+                             name_of(way.provenance.kind))};
 }
 
 std::optional<Finding> find_above_name_plate(const Cluster& cluster) {

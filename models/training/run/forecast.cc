@@ -336,7 +336,7 @@ std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecas
   const bool alone = training.gpus == 1;
   if (alone && (is_onebit(training.optimizer()) || training.exchange != Exchange{}))
     findings.push_back({Severity::warning, "nothing-to-compress",
-                        fmt::format("one GPU communicates with nobody: {} only adds work",
+                        fmt::format("one GPU sends nothing, so {} only adds work",
                                     is_onebit(training.optimizer())
                                         ? "a 1-bit optimizer"
                                         : "--exchange " + name_of(training.exchange))});

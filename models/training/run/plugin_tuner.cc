@@ -16,9 +16,9 @@ std::optional<Finding> find_plugin_tuner(const Cluster& cluster, int nodes) {
   if (nodes == 1 || !of_plugin || has_ll128) return std::nullopt;
   return Finding{
       Severity::note, "plugin-tuner",
-      fmt::format("the tuner of AWS's plugin takes LL128 for all-reduces of up to 30 MiB and more "
-                  "on Hopper, which nccl.protocols of {} leaves out: what was fitted in its place "
-                  "holds for the layouts measured; on others calibrate, or list LL128 too",
+      fmt::format("AWS's plugin uses LL128 for all-reduces of 30 MiB and more on Hopper. "
+                  "nccl.protocols of {} leaves it out, so the fit holds only for the measured "
+                  "layouts; try: calibrate with tables of yours, or list LL128 too",
                   cluster.name)};
 }
 
