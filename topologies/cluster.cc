@@ -16,6 +16,7 @@
 #include "topologies/companions.h"
 #include "topologies/fabric.h"
 #include "topologies/foreign_description.h"
+#include "topologies/implied_keys.h"
 #include "topologies/library.h"
 #include "topologies/library_defaults.h"
 #include "topologies/nccl_machine.h"
@@ -58,13 +59,6 @@ std::optional<PortQueueSpec> decode_port_queue(const Table& nic, NetworkKind net
 }
 
 constexpr std::int64_t max_places = 65536;  // limit of a torus
-
-// Returns NCCL's threads times sockets per channel (src/transport/net_socket.cc), by the PCI vendor
-// of the NIC: 2 x 8 on AWS, 4 x 1 on Google Cloud, else one.
-int connections_on_platform(const Table& nic) {
-  constexpr int connections[] = {16, 4, 1};
-  return nic.has("platform") ? connections[nic.choice("platform", {"aws", "gcp", "other"})] : 1;
-}
 
 FabricSpec decode_fabric(const Table& table) {
   FabricSpec spec;
@@ -246,8 +240,10 @@ std::optional<Cluster> as_described(const Table& parsed, const std::string& orig
 
 }  // namespace
 
-Cluster decode_cluster(const Table& root, const std::string& origin, const Priors& priors,
+Cluster decode_cluster(const Table& described, const std::string& origin, const Priors& priors,
                        const Evidence& evidence) {
+  Table root = described;  // the same document
+  add_implied_keys(root);
   refuse_missing_keys(root, required_cluster_keys, "commodity-100gbe");
   Cluster cluster;
   cluster.origin = origin;
@@ -296,7 +292,6 @@ Cluster decode_cluster(const Table& root, const std::string& origin, const Prior
       other_link,
       evidence.link || measures(cluster.gpu_link.provenance),
       evidence.nic == NicRate::effective ? NicRate::effective : nic_rate_of(cluster),
-      connections_on_platform(nic),
       priors};
   cluster.network = network;
   cluster.nccl = decode_library(root.table("nccl"), DecisionRules::nccl, around);
@@ -349,6 +344,7 @@ Cluster load_cluster(Table parsed, const std::string& name_or_path, const Overri
   const std::optional<Bandwidth> exceeded = raise_name_plate(table, overrides);
   const std::string preset = is_path(name_or_path) ? "" : name_or_path + ".toml";
   Cluster cluster = decode_overridden(preset, flags, [&] {
+    replace_implied_keys(parsed, overrides, shipped_priors(), table);
     return decode_cluster(table, name_or_path, shipped_priors(), evidence_of(parsed, overrides));
   });
   cluster.nic_limit = nic_limit(cluster, parsed, overrides);

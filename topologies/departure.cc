@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "topologies/cluster.h"
+#include "topologies/implied_keys.h"
 
 namespace lambcast {
 namespace {
@@ -195,7 +196,8 @@ class Comparison {
 
   void blame(std::string_view field) {
     for (const auto& [key, value] : overrides_)
-      if (sets(key, field) && std::ranges::find(result_.keys, key) == result_.keys.end())
+      if ((sets(key, field) || implies(key, field)) &&
+          std::ranges::find(result_.keys, key) == result_.keys.end())
         result_.keys.push_back(key);
   }
 

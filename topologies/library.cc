@@ -266,8 +266,7 @@ Sourced<double> factor(const Table& table, std::string_view key, const Range<dou
 }
 
 LibrarySpec decode_library(const Table& table, DecisionRules standard, const Surroundings& around) {
-  const auto& [network, pcie_peers, no_infiniband, link_known, nic_rate, connections, priors] =
-      around;
+  const auto& [network, pcie_peers, no_infiniband, link_known, nic_rate, priors] = around;
   LibrarySpec spec;
   spec.rules = standard;
   if (standard != DecisionRules::nccl && table.has("library"))
@@ -313,7 +312,6 @@ LibrarySpec decode_library(const Table& table, DecisionRules standard, const Sur
   if (!spec.flow_cap && typical.of.contains("flow_cap"))
     spec.flow_cap = {Bandwidth(1e9) * typical.typical("flow_cap"),
                      {Kind::assumed, source_of(priors, network, "flow_cap")}};
-  if (nccl) spec.connections = connections;
   if (table.has("connections"))
     spec.connections = static_cast<int>(table.integer("connections", 1, 1024));
   force_all_reduce(table, spec);

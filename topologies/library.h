@@ -14,7 +14,6 @@ struct Surroundings {
   bool no_infiniband;  // nic.link_layer names another network
   bool link_known;     // the rate of the GPUs' links was measured or fitted
   NicRate nic_rate;
-  int connections;  // connections per channel of NCCL over TCP on this platform
   const Priors& priors;
 };
 

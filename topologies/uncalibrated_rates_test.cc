@@ -208,18 +208,6 @@ TEST_CASE("uncalibrated rates: the GPUs of a node keep its NIC busy over TCP") {
   CHECK(excess(8) == Approx(first + std::hypot(whole - first, latency) - whole).epsilon(0.01));
 }
 
-// Threads x sockets per channel by src/transport/net_socket.cc: 2 x 8 on AWS, 4 x 1 on Google
-// Cloud.
-TEST_CASE("uncalibrated rates: the platform of a NIC sets the number of NCCL's sockets") {
-  const auto connections = [](const Overrides& overrides) {
-    return load_cluster("commodity-100gbe", overrides).nccl.connections;
-  };
-  CHECK(connections({}) == 1);
-  CHECK(connections({{"nic.platform", "aws"}}) == 16);
-  CHECK(connections({{"nic.platform", "gcp"}}) == 4);
-  CHECK(connections({{"nic.platform", "aws"}, {"nccl.connections", "2"}}) == 2);
-}
-
 TEST_CASE("uncalibrated rates: intervals include facts that no table of the machine determines") {
   const auto half_width = [](const char* preset, Op op, int gpus) {
     const Cluster cluster = load_cluster(preset, {});
