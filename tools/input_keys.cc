@@ -106,7 +106,7 @@ std::vector<std::pair<std::string, Keys>> all_formats() {
       {"config.json", of_format(huggingface::keys_read())}};
   for (const auto& [program, keys] : launchers::keys_by_program())
     formats.emplace_back(program, of_format(keys));
-  formats.emplace_back("NCCL's XML, topo -m, Slurm", of_tables(topology_keys()));
+  formats.emplace_back("NCCL's XML and log, topo -m, Slurm", of_tables(topology_keys()));
   formats.emplace_back("logs of collectives", of_tables(validate::collective_keys()));
   formats.emplace_back("logs of training", of_tables(validate::step_keys()));
   return formats;

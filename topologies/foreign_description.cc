@@ -12,6 +12,7 @@
 #include "sim/base/whole_number.h"
 #include "topologies/cluster.h"
 #include "topologies/host_list.h"
+#include "topologies/nccl_log.h"
 #include "topologies/sites/site_group.h"
 
 namespace lambcast {
@@ -312,6 +313,12 @@ std::string cluster_description(const std::string& name_or_path) {
 
 std::optional<ForeignDescription> foreign_description(std::string_view text,
                                                       const std::vector<std::string>& hosts) {
+  if (is_nccl_log(text)) {
+    NcclLog log = read_nccl_log(text);
+    return ForeignDescription{
+        "NCCL's log of NCCL_DEBUG=INFO", std::move(log.keys),
+        "the links among its GPUs" + (log.other.empty() ? "" : "; not applied: " + log.other)};
+  }
   const std::vector<std::string> lines = plain_lines(text.substr(0, std::size_t{1} << 22));
   if (lines.empty()) return std::nullopt;
   if (lines.front().starts_with("<")) return of_xml(text);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "topologies/nccl_log.h"
+
 namespace lambcast {
 namespace {
 
@@ -23,7 +25,16 @@ constexpr KeyNames keys_of_topologies[] = {
     {costless, "what the NIC's plugin reports; the preset has its own",
      "gdr|coll|maxconn|latency|keep"},
     {costless, "how many links a GPU has; their rate is the preset's", "count"},
-    {costless, "Slurm does not use it, and it has no unit", "LinkSpeed"}};
+    {costless, "Slurm does not use it, and it has no unit", "LinkSpeed"},
+    {applied, "",
+     "NCCL_ALGO|NCCL_PROTO|NCCL_MIN_NCHANNELS|NCCL_MAX_NCHANNELS|NCCL_MIN_CTAS|NCCL_MAX_CTAS|"
+     "NCCL_NTHREADS|NCCL_LL128_NTHREADS|NCCL_PXN_DISABLE|NCCL_COLLNET_ENABLE|NCCL_NVLS_ENABLE"},
+    {costless, "its effect on networks and NICs stands in other lines of the log",
+     "NCCL_NET|NCCL_NET_PLUGIN|NCCL_IB_DISABLE|NCCL_IB_HCA|NCCL_SOCKET_IFNAME|NCCL_TOPO_FILE|"
+     "NCCL_SOCKET_NTHREADS|NCCL_NSOCKS_PERTHREAD"},
+    {costless, "how messages are printed, or how ranks find one another",
+     "NCCL_DEBUG|NCCL_DEBUG_SUBSYS|NCCL_DEBUG_FILE|NCCL_COMM_ID|NCCL_SOCKET_FAMILY|"
+     "NCCL_IB_GID_INDEX|NCCL_LAUNCH_MODE"}};
 
 bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
@@ -90,6 +101,11 @@ std::vector<LedgerEntry> description_ledger(std::string_view text) {
 
 std::vector<LedgerEntry> topology_ledger(std::string_view text) {
   std::vector<LedgerEntry> entries;
+  if (is_nccl_log(text)) {
+    for (const NcclSetting& setting : settings_in_nccl_log(text))
+      add_topology_key(entries, setting.name, setting.line);
+    return entries;
+  }
   const std::size_t first = std::min(text.find_first_not_of(" \t\r\n"), text.size());
   const bool xml = text.substr(first).starts_with('<');
   const bool matrix = !xml && text.substr(0, text.find('\n')).find("GPU0") != text.npos;

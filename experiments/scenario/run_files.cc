@@ -248,8 +248,8 @@ void add_topology(const std::string& path, const std::vector<std::string>& hosts
       fail_input({path, 0, {}},
                  stated ? fmt::format("is {}, which leaves open {}", stated->format, stated->open)
                         : "states no structure of a cluster",
-                 "NCCL's topology XML, the output of nvidia-smi topo -m, Slurm's topology.conf or "
-                 "topology.yaml with switches");
+                 "NCCL's topology XML or log of NCCL_DEBUG=INFO, the output of nvidia-smi topo -m, "
+                 "Slurm's topology.conf or topology.yaml with switches");
     std::string filled;
     for (const auto& [key, value] : stated->keys)
       if (what_if.emplace("cluster." + key, value).second)

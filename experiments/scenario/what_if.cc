@@ -33,8 +33,9 @@ std::vector<WhatIfKey> description_keys() {
       {"model", "model preset, TOML file, or config.json of Hugging Face"},
       {"cluster", "cluster preset or TOML file"},
       {"topology",
-       "structure of the cluster: NCCL's topology XML, nvidia-smi topo -m, or Slurm's "
-       "topology.conf or topology.yaml"},
+       "structure of the cluster: NCCL's topology XML or log of NCCL_DEBUG=INFO, nvidia-smi topo "
+       "-m, "
+       "or Slurm's topology.conf or topology.yaml"},
       {"hosts",
        "hosts of the job as SLURM_JOB_NODELIST lists them, n[01-04]: its nodes, and with Slurm's "
        "--topology their leaves"},
