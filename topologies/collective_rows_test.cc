@@ -70,6 +70,23 @@ TEST_CASE("collective rows: a row has the times of the flow model and of the clo
   CHECK_FALSE(flow.models_part());
 }
 
+// A ring of MPI over eight NICs: each step, a rank sends its block over its link to host memory of
+// 5 GB/s, 7/8 of it to the next rank of the node and 1/8 through a NIC. The last step of 63 ends
+// after 63 x 4 MiB / 5 GB/s.
+TEST_CASE("collective rows: rings that share a link with sends out of the node divide it evenly") {
+  const Cluster cluster = load_cluster("gcp-a3-mega", {{"mpi.message_overhead", "0 us"},
+                                                       {"mpi.mpi.base", "0 us"},
+                                                       {"mpi.mpi.local_hop", "0 us"},
+                                                       {"mpi.mpi.network_hop", "0 us"}});
+  CollectiveQuestion question = question_of(Op::all_gather, 64, {1 << 28});
+  question.setting.group.per_node = 8;
+  question.setting.backend = Backend::mpi_host;
+  question.setting.algorithm = "ring";
+  const CollectiveRow row = forecast_rows(cluster, question).front();
+  CHECK(row.time.s() == Approx(63 * 4194304 / 5e9).epsilon(1e-3));
+  CHECK_FALSE(row.models_part());
+}
+
 TEST_CASE(
     "collective rows: a million ranks on full leaves, and an error for collectives that do not "
     "fold") {

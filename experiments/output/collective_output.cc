@@ -203,12 +203,14 @@ std::string collective_json(const CollectiveAnswer& answer, const Cluster& clust
 
 std::string collective_csv(const CollectiveAnswer& answer) {
   std::string text =
-      "size_bytes,time_us,algbw_GBps,busbw_GBps,algorithm,protocol,low_us,high_us,calibrated\n";
+      "size_bytes,time_us,algbw_GBps,busbw_GBps,algorithm,protocol,low_us,high_us,calibrated,"
+      "flow_model_time_us\n";
   for (const CollectiveRow& row : answer.rows) {
     const double algbw = row.algbw_GBps();
-    text += fmt::format("{},{},{},{},{},{},{},{},{}\n", row.size, row.time.us(), algbw,
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", row.size, row.time.us(), algbw,
                         algbw * answer.bus_factor, row.algorithm, row.protocol,
-                        row.interval.low.us(), row.interval.high.us(), row.interval.calibrated);
+                        row.interval.low.us(), row.interval.high.us(), row.interval.calibrated,
+                        row.models_part() ? fmt::format("{}", row.flow_time.us()) : "");
   }
   return text;
 }

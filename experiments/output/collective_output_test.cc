@@ -102,7 +102,8 @@ TEST_CASE("collective output: JSON and CSV hold the same figures") {
   CHECK_FALSE(json.contains("stride"));
   const csv::Table table = csv::parse(collective_csv(made_up()), "test");
   REQUIRE(table.rows.size() == 1);
-  for (const char* key : {"size_bytes", "time_us", "algbw_GBps", "busbw_GBps", "low_us", "high_us"})
+  for (const char* key : {"size_bytes", "time_us", "algbw_GBps", "busbw_GBps", "low_us", "high_us",
+                          "flow_model_time_us"})
     CHECK(table.number(0, key) == row.at(key).get<double>());
   CHECK(table.text(0, "calibrated") == "false");
 }

@@ -81,7 +81,8 @@ class Lowering {
     return longest > 0 ? of_longest / rate : Duration();
   }
 
-  // Longest uncontended time of a send, within a node and between nodes.
+  // Longest uncontended time of a send, within a node and between nodes. The rings of a node are
+  // all busy at once, so their merged sends take the time of all.
   struct SoleTimes {
     Duration local, network;
   };
@@ -94,9 +95,9 @@ class Lowering {
       const Bandwidth alone = shares[of.loads].alone;
       Bandwidth rate = of.crosses ? sole_cap() : Bandwidth();
       if (rate.value() == 0 || (alone.value() > 0 && alone < rate)) rate = alone;
+      const double merged = latencies_ == Latencies::ring && !of.crosses ? 1 : of.weight;
       if (rate.value() > 0)
-        longest =
-            std::max(longest, sends[of.send].bytes / of.weight / efficiency(of.crosses) / rate);
+        longest = std::max(longest, sends[of.send].bytes / merged / efficiency(of.crosses) / rate);
     }
     return times;
   }

@@ -1,10 +1,13 @@
+#include <cstdint>
+
 #include "sim/collectives/builders.h"
 
 namespace lambcast::builders {
 namespace {
 
 // One ring per rail visits the ranks of a node in turn and leaves the node at the rank next to the
-// rail's NIC. Sends of several rings over one hop inside a node are merged.
+// rail's NIC. Sends of several rings over one hop inside a node are merged; next to a send that
+// leaves the node over the same link (MPI from host memory, PCIe), each ring has an equal share.
 std::vector<Send> ring_sends(Bytes per_ring_total, const Placement& placement) {
   const int rings = rails(placement);
   const Bytes share = per_ring_total / rings;
@@ -24,7 +27,9 @@ std::vector<Send> ring_sends(Bytes per_ring_total, const Placement& placement) {
     }
     for (int i = 0; i < ranks && ranks > 1; ++i) {
       const int staying = rings - leaving[static_cast<std::size_t>(i)];
-      if (staying > 0) sends.push_back({first + i, first + (i + 1) % ranks, share * staying});
+      if (staying > 0)
+        sends.push_back({first + i, first + (i + 1) % ranks, share * staying, Send::own_rail,
+                         static_cast<std::uint32_t>(staying)});
     }
   }
   return sends;
