@@ -157,9 +157,12 @@ std::string figure_line(const StudyFigure& figure) {
   if (!figure.has_rate)
     return fmt::format("  {:<48} {:>10}   {}\n", figure.what, value_cell(figure, figure.published),
                        needs);
-  return fmt::format("  {:<48} {:>10} {:>10} {:>5.0f} % {:>5.0f} %{}\n", figure.what,
+  const std::string exact = figure.grid_errors.empty()
+                                ? "-"
+                                : fmt::format("{:.0f} %", 100 * quantile(figure.grid_errors, 0.9));
+  return fmt::format("  {:<48} {:>10} {:>10} {:>5.0f} % {:>5.0f} % {:>7}{}\n", figure.what,
                      value_cell(figure, figure.published), value_cell(figure, figure.forecast),
-                     100 * figure.error(), 100 * figure.error_beyond_grid(),
+                     100 * figure.error(), 100 * figure.error_beyond_grid(), exact,
                      figure.possible ? "" : " * " + needs);
 }
 
@@ -236,8 +239,8 @@ std::string errors_table(const std::vector<StudyFigure>& figures,
 
 std::string site_study_table(const std::vector<StudyFigure>& figures) {
   std::string out =
-      fmt::format("{:<50} {:>10} {:>10} {:>7} {:>7}\n", "time that communication costs",
-                  "published", "forecast", "error", "beyond");
+      fmt::format("{:<50} {:>10} {:>10} {:>7} {:>7} {:>7}\n", "time that communication costs",
+                  "published", "forecast", "error", "beyond", "exact");
   std::vector<std::string> studies;
   std::string source;
   for (const StudyFigure& figure : figures) {

@@ -129,6 +129,8 @@ TEST_CASE("sites study: every figure has a source, and each study its errors in 
     studies.insert(figure.study);
   }
   for (const std::string& study : studies) CHECK_THAT(table, Contains("\n" + study + ","));
+  // A figure without a grid has no error of an exact model.
+  CHECK_THAT(site_study_table(site_study("prime")), Contains("     6 %     6 %       -\n"));
 }
 
 }  // namespace
