@@ -399,6 +399,9 @@ class Decoder {
     for (const char* key : {"ds-sequence-parallel-size", "moe-expert-parallel-size"})
       if (!deepspeed_ && read_.whole(key).value_or(1) > 1)
         read_.refuse(key, "this without --deepspeed");
+    if (read_.has("yaml-cfg") && !read_.has("num-layers"))
+      fail_input(read_.where("yaml-cfg"), "the arguments are in this file, which is not read",
+                 "the arguments written out");
     for (const std::string_view name : refused_arguments())
       if (const std::string key(name); read_.has(key)) read_.refuse(key, "this");
   }

@@ -54,15 +54,18 @@ Variables slurm_variables(std::string_view text) {
   return values;
 }
 
-// Returns the index of the program: a Python file, or a module after -m whose name contains
-// "pretrain". Returns the number of words if there is no program.
+// Returns the index of the program: a Python file or a module after -m whose name contains
+// "pretrain", else the first Python file. Returns the number of words if there is no program.
 std::size_t program_of(const std::vector<ShellWord>& words) {
+  std::size_t first = words.size();
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& text = words[i].text;
-    const bool module = i > 0 && words[i - 1].text == "-m" && text.find("pretrain") != text.npos;
-    if (module || text.ends_with(".py")) return i;
+    const bool file = text.ends_with(".py");
+    const bool named = file || (i > 0 && words[i - 1].text == "-m");
+    if (named && text.find("pretrain") != text.npos) return i;
+    if (file) first = std::min(first, i);
   }
-  return words.size();
+  return first;
 }
 
 // Returns the name of the launch's program without its folder; empty if it has none.
@@ -253,6 +256,20 @@ void refuse_other_program(std::string_view text, const std::string& file,
           "scripts of pretrain_gpt.py and pretrain_bert.py, or the run in flags");
 }
 
+// Throws Error (usage) for a file of another kind, which may hold the command of a launch.
+void refuse_other_kind(std::string_view text, const std::string& file) {
+  constexpr std::pair<std::string_view, std::string_view> others[] = {
+      {"apiVersion:", "a manifest of Kubernetes"},
+      {"import ", "a Python program"},
+      {"FROM ", "a recipe of a container"},
+      {"pipeline {", "a pipeline of Jenkins"}};
+  const std::size_t begin = std::min(text.find_first_not_of("- \t\r\n"), text.size());
+  for (const auto& [words, what] : others)
+    if (text.substr(begin).starts_with(words) || (words == "import " && file.ends_with(".py")))
+      fail_input({file, 0, {}}, fmt::format("is {}, whose commands are not read", what),
+                 "the arguments of its command, written out");
+}
+
 bool same_words(const Launch& a, const Launch& b) {
   return std::ranges::equal(a.words, b.words, {}, &ShellWord::text, &ShellWord::text);
 }
@@ -320,6 +337,7 @@ std::optional<Launch> chosen(std::vector<Launch> launches, const std::string& fi
 LaunchArguments launch_arguments(std::string_view text, const std::string& file,
                                  const Variables& given, std::vector<Finding>& findings) {
   check_given(text, file, given);
+  refuse_other_kind(text, file);
   if (!text.starts_with("#!") && !names_program(text, ".py") && !names_program(text, "torchrun ")) {
     if (!given.empty())
       fail_input({"", 0, "--set-var"},

@@ -33,6 +33,7 @@ TEST_CASE("launches: no launcher loses the arguments of its program") {
       "torchrun --nproc_per_node $GPUS_PER_NODE --nnodes $NNODES " + program,
       "srun --nodes=4 torchrun --nproc_per_node 8 --nnodes 4 " + program,
       "mpirun -np 32 python " + program,
+      "mpirun -np 32 python launcher.py --nodes 4 -- " + program,
       "mpirun -np $((NNODES*GPUS_PER_NODE)) numactl -l python3 -u " + program,
       "deepspeed --num_nodes 4 --num_gpus 8 " + program,
       "srun bash -c \"torchrun --nproc_per_node 8 --nnodes 4 " + plain + "\"",
@@ -199,6 +200,16 @@ TEST_CASE("launches: a script of other programs is refused with the program's na
   CHECK_THROWS_WITH(read("deepspeed --num_nodes 4 deepy.py train.py -d configs 125M.yml"),
                     Contains("train.sh:2: starts deepy.py") && Contains("GPT-NeoX"));
   CHECK_THROWS_WITH(read("accelerate launch run_clm.py --fp16"), Contains("starts run_clm.py"));
+}
+
+TEST_CASE("launches: files of another kind are named") {
+  const std::pair<const char*, const char*> files[] = {
+      {"apiVersion: v1\nkind: Job\n# pretrain_gpt.py --num-layers 2\n", "a manifest of Kubernetes"},
+      {"import subprocess\nsubprocess.run(['pretrain_gpt.py'])\n", "a Python program"},
+      {"FROM ubuntu\nCMD torchrun pretrain_gpt.py\n", "a recipe of a container"}};
+  for (const auto& [text, words] : files) CHECK_THROWS_WITH(keys(text), Contains(words));
+  CHECK_THROWS_WITH(keys("#!/bin/bash\ntorchrun pretrain_gpt.py --yaml-cfg a.yaml\n"),
+                    Contains("--yaml-cfg: the arguments are in this file"));
 }
 
 }  // namespace

@@ -123,6 +123,7 @@ class Command {
     if (state_.values.is_readonly(name))
       fail_input({state_.file, word.line, {}}, fmt::format("'{}' is readonly", name),
                  "write the arguments out, without the shell");
+    if (word.list && state_.values.is_associative(name)) return assign_items(name, word, append);
     ShellValue value{{}, word.list};
     for (const std::string_view item : word.items) {
       for (std::string& field : state_.values.fields(item)) value.items.push_back(field);
@@ -136,6 +137,20 @@ class Command {
     if (index.empty()) return state_.values.assign(name, std::move(value), append);
     if (word.list) return state_.values.forget(name, reason("[INDEX]=( )", word.line));
     state_.values.assign_item(name, index.substr(1, index.size() - 2), value.items.front(), append);
+  }
+
+  // Evaluates NAME=([key]=value ...) of an associative array.
+  void assign_items(const std::string& name, const ShellSource& word, bool append) {
+    if (!append) state_.values.make_associative(name);
+    for (const std::string_view item : word.items) {
+      std::size_t close = 0;
+      while (close < item.size() && item[close] != ']') close = after_unit(item, close);
+      const std::size_t value = close + 2;
+      if (!item.starts_with("[") || value > item.size() || item[close + 1] != '=')
+        return state_.values.forget(name, reason("an item without [KEY]=", word.line));
+      state_.values.assign_item(name, item.substr(1, close - 1),
+                                state_.values.whole(item.substr(value)), false);
+    }
   }
 
   // Evaluates export, readonly, local and declare.
@@ -168,12 +183,12 @@ class Command {
     const std::string name(word.text.substr(0, variable_length(word.text)));
     const bool own = local && !has('g');
     if (has('i')) state_.values.make_integer(name);
+    if (has('A') && !state_.values.is_associative(name)) state_.values.make_associative(name);
     if (assigned(word.text) > 0)
       assign(word, own);
     else if (own)
       state_.values.make_local(name);
     if (has('n') && local) state_.values.forget_all(reason("declare -n", word.line));
-    if (has('A')) state_.values.forget(name, reason("declare -A", word.line));
     if (has('r')) state_.values.make_readonly(name);
     if (has('x')) state_.values.make_exported(name, !has('n'));
   }

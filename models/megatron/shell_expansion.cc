@@ -305,8 +305,20 @@ std::vector<std::string> ShellValues::parameter(std::string_view inside) {
   return rest.starts_with("[") ? element(name, rest) : otherwise(name, rest);
 }
 
+// Expands ${NAME[key]} of an associative array. The order of its items is not modelled.
+std::vector<std::string> ShellValues::item_of(const std::string& name, std::string_view rest) {
+  const bool one = rest.ends_with(']') && rest != "[@]" && rest != "[*]";
+  const std::string key = one ? whole(rest.substr(1, rest.size() - 2)) : without_value(name);
+  if (const std::string missing = missing_name(key); !missing.empty())
+    return {without_value(missing)};
+  const auto found = values_.find(fmt::format("{}[{}]", name, key));
+  if (found == values_.end() || found->second.items.empty()) return {without_value(name)};
+  return {found->second.items.front()};
+}
+
 // Expands ${NAME[@]}, ${NAME[*]}, ${NAME[@]:first:count} and ${NAME[index]}.
 std::vector<std::string> ShellValues::element(const std::string& name, std::string_view rest) {
+  if (is_associative(name) && !given_.contains(name)) return item_of(name, rest);
   const auto found = values_.find(name);
   if (found == values_.end()) return {without_value(name)};
   const auto& items = found->second.items;

@@ -142,6 +142,8 @@ constexpr Example examples[] = {
     {"A=1 && B=2 && TP=$((A+B))\nGO --tp $TP", "--tp 3"},
     {"A=(--x 1 --y \"2 3\"); S=\"${A[@]}\"; GO $S", "--x 1 --y 2 3"},
     {"A=(\n --x 1 # c\n # --y 2\n --z 3\n)\nGO ${A[@]}", "--x 1 --z 3"},
+    {"declare -A C=([tp]=2 [m]=4)\nC[tp]=4\nGO --tp ${C[tp]} --m ${C[m]}", "--tp 4 --m 4"},
+    {"declare -A C\nK=7b; C[$K]=2; C[\"a b\"]=3\nGO --tp ${C[7b]} --m ${C[a b]}", "--tp 2 --m 3"},
     {"set -a; A=1; set +a; TP=4\nbash -c 'GO --tp \"$TP\" --q'", "--tp '' --q"},
 };
 
@@ -169,7 +171,10 @@ constexpr const char* refused[] = {
     "A=$(echo abc); TP=${#A}\nGO --tp $TP",
     "IFS=,; X=4,2; A=($X); unset IFS; TP=${A[0]}\nGO --tp $TP",
     "X=4,2; IFS=,\nfor TP in $X; do :; done\nGO --tp $TP",
-    "declare -A C=([tp]=2 [m]=4)\nC[tp]=4\nGO --tp ${C[tp]}",
+    "declare -A C=([tp]=2)\nGO --tp ${C[pp]}",
+    "declare -A C=([tp]=2 [m]=4)\nGO --tp ${C[@]}",
+    "declare -A C=([tp]=2)\nunset C[tp]\nGO --tp ${C[tp]}",
+    "declare -A C=([tp]=2)\nif [ -f /nonexist ]; then C[tp]=4; fi\nGO --tp ${C[tp]}",
     "TP=2; declare -n R=TP; R=4\nGO --tp $TP",
     "S=a4b; TP=${S%[a-z]}; TP=${TP#[a-z]}\nGO --tp $TP",
     "A=b; TP=1; if [[ $A == [a-c] ]]; then TP=4; fi\nGO --tp $TP",

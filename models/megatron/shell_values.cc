@@ -96,6 +96,11 @@ void ShellValues::assign(const std::string& name, ShellValue value, bool append)
 void ShellValues::assign_item(const std::string& name, std::string_view index, std::string text,
                               bool append) {
   if (given_.contains(name)) return;
+  if (is_associative(name)) {
+    const std::string key = whole(index);
+    if (!missing_name(key).empty()) return forget(name, "an item whose key has no value");
+    return assign(fmt::format("{}[{}]", name, key), {{std::move(text)}}, append);
+  }
   const std::string number = calculated(index);
   std::size_t place = 0;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), place);
@@ -108,12 +113,28 @@ void ShellValues::assign_item(const std::string& name, std::string_view index, s
   value.items[place] = append ? cut(value.items[place] + text) : std::move(text);
 }
 
+void ShellValues::make_associative(const std::string& name) {
+  associative_.insert(name);
+  forget_items(name);
+}
+
+void ShellValues::forget_items(const std::string& name) {
+  const std::string start = name + "[";
+  std::vector<std::string> items;
+  for (auto item = values_.lower_bound(start);
+       item != values_.end() && item->first.starts_with(start); ++item)
+    items.push_back(item->first);
+  for (const std::string& item : items) slot(item) = {{without_value(name)}};
+}
+
 void ShellValues::unset(const std::string& name) {
+  forget_items(name);
   if (!given_.contains(name)) slot(name) = {};
 }
 
 void ShellValues::forget(const std::string& name, const std::string& reason) {
   if (given_.contains(name)) return;
+  forget_items(name);
   slot(name) = {{without_value(name)}};
   reasons_[name] = reason;
 }

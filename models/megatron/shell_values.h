@@ -45,7 +45,8 @@ class ShellValues {
   explicit ShellValues(Variables given);
 
   void assign(const std::string& name, ShellValue value, bool append);
-  // Assigns NAME[index]=text. Arrays with gaps and associative arrays have no value.
+  // Assigns NAME[index]=text. Arrays with gaps have no value. The items of an associative array are
+  // variables of their own, named NAME[key].
   void assign_item(const std::string& name, std::string_view index, std::string text, bool append);
   // Assigns positional parameters and loop variables, which `given` does not replace.
   void bind(const std::string& name, std::string text) { slot(name) = {{std::move(text)}}; }
@@ -60,6 +61,9 @@ class ShellValues {
   void make_integer(const std::string& name) { integers_.insert(name); }
   void make_readonly(const std::string& name) { readonly_.insert(name); }
   bool is_readonly(const std::string& name) const { return readonly_.contains(name); }
+  // Declares an associative array, without items.
+  void make_associative(const std::string& name);
+  bool is_associative(const std::string& name) const { return associative_.contains(name); }
   void make_exported(const std::string& name, bool exported);
   const std::set<std::string>& exported() const { return exported_; }
   void set_exported(std::set<std::string> names) { exported_ = std::move(names); }
@@ -106,6 +110,8 @@ class ShellValues {
   std::vector<std::string> otherwise(const std::string& name, std::string_view rest);
   std::vector<std::string> edited(const std::string& name, std::string_view rest);
   std::vector<std::string> part_of(const std::string& name, std::string_view range);
+  std::vector<std::string> item_of(const std::string& name, std::string_view rest);
+  void forget_items(const std::string& name);
   std::string length_of(std::string_view name);
   std::string text_of(const std::string& name) const;
   void forget_assigned(std::string_view text);
@@ -114,7 +120,7 @@ class ShellValues {
   Variables given_;
   std::map<std::string, ShellValue> values_;
   std::map<std::string, std::string> reasons_;
-  std::set<std::string> integers_, readonly_, exported_;
+  std::set<std::string> integers_, readonly_, exported_, associative_;
   std::size_t written_ = 0;
   bool all_exported_ = false;
   std::vector<Changes> scopes_, locals_;
