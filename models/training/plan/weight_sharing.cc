@@ -150,8 +150,8 @@ GatheredBytes gathered_bytes(const ModelShape& model, const Parallelism& how) {
 }
 
 int kept_blocks(const ModelShape& model, const Parallelism& how) {
-  const double most = how.framework.reuse_elements;
-  if (how.sharding != Sharding::weights || most == 0) return 0;
+  const Framework& framework = how.framework;
+  if (how.sharding != Sharding::weights || framework.live_elements == 0) return 0;
   double inside = 0, head = 0;
   for (const Tensor& tensor : model.tensors) {
     const auto elements = static_cast<double>(tensor.elements);
@@ -159,8 +159,12 @@ int kept_blocks(const ModelShape& model, const Parallelism& how) {
     if (tensor.split == TensorSplit::vocabulary) head = std::max(head, elements);
   }
   const auto layers = static_cast<double>(model.layers);
-  const double of_block = (how.recompute == parallel::Recompute::full ? 3 : 2) * inside / layers;
-  return static_cast<int>(std::clamp(std::ceil((most - 2 * head) / of_block), 0.0, layers));
+  const double block = inside / layers;
+  const double uses = how.recompute == parallel::Recompute::full ? 3 : 2;
+  const double reused = std::ceil((framework.reuse_elements - 2 * head) / (uses * block));
+  const bool ahead = framework.prefetch_bucket > 1;
+  const double found = ahead ? std::floor((framework.live_elements - head) / block) : 0;
+  return static_cast<int>(std::clamp(std::max(reused, found), 0.0, layers));
 }
 
 int gathered_matrices(const ModelShape& model, const Parallelism& how) {

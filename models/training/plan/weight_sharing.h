@@ -45,12 +45,24 @@ struct PersistentWeights {
 PersistentWeights persistent_weights(const ModelShape& model, const Parallelism& how);
 
 // Returns how many of the last blocks keep their weights from the forward to the backward pass.
-// DeepSpeed's stage 3 releases a block only if its next use is further than R elements away
-// (stage3_max_reuse_distance). Between the two passes of a block followed by k blocks, the head H
-// is used twice, and each of these blocks (B) forward, backward, and once more if it is recomputed.
-// A block is kept if
+// DeepSpeed's stage 3 keeps the weights of a block, B elements, for one of two reasons. The head,
+// H elements, lies between the passes.
 //
-//   2 H + (2 or 3) k B < R
+//   reuse       the next use is at most R elements away (stage3_max_reuse_distance). Between the
+//               two passes of a block followed by k blocks, the head is used twice, and each of
+//               these blocks forward, backward, and once more if it is recomputed:
+//
+//                 2 H + (2 or 3) k B < R
+//
+//   look-ahead  weights are gathered ahead of their use until L elements are in memory
+//               (stage3_max_live_parameters). A weight that the look-ahead finds in memory for a
+//               later use is not released before that use. The last k blocks are found so if
+//
+//                 H + k B <= L
+//
+// Without a prefetch bucket nothing is gathered ahead. Source: fetch_sub_module and
+// __params_to_release of DeepSpeed runtime/zero/partitioned_param_coordinator.py. Not modelled: a
+// distance shorter than a block, under which a recomputed block is gathered a third time.
 int kept_blocks(const ModelShape& model, const Parallelism& how);
 
 // Returns the bytes per element of a block's gathered weights.

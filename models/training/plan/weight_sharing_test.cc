@@ -59,25 +59,37 @@ TEST_CASE("weight sharing: a pass is longer by the time of the outer weights' co
 
 // GPT-2 XL has 48 blocks of 30.74 million elements, and a head of 80.4 million. Between the passes
 // of a block followed by k blocks, 2 x 80.4 + 2 k x 30.74 million elements are used: fewer than 1e9
-// up to k = 13.
+// up to k = 13. Of 1e9 elements in memory, 80.4 + k x 30.74 million are the head and k = 29 blocks;
+// an execution of DeepSpeed's rule, weight by weight, keeps 29.75 blocks.
 TEST_CASE("weight sharing: DeepSpeed keeps weights that are used again soon") {
   TrainingPlan training = sharded(16);
   Parallelism& how = *training.parallelism;
-  const auto kept = [&](double reuse) {
+  const auto kept = [&](double reuse, double live) {
     how.framework.reuse_elements = reuse;
+    how.framework.live_elements = live;
     return kept_blocks(*training.model, how);
   };
-  CHECK(kept(1e9) == 14);
-  CHECK(kept(1e10) == 48);
-  CHECK(kept(1e6) == 0);
-  CHECK(kept(0) == 0);
+  CHECK(kept(1e9, 1) == 14);
+  CHECK(kept(1e10, 1) == 48);
+  CHECK(kept(1e6, 1) == 0);
+  CHECK(kept(0, 1) == 0);
+  CHECK(kept(1e6, 1e9) == 29);
+  CHECK(kept(3e9, 1e9) == 47);
+  CHECK(kept(1e6, 3e9) == 48);
+  // Without a prefetch bucket, nothing is gathered ahead.
+  how.framework.prefetch_bucket = 1;
+  CHECK(kept(1e6, 1e9) == 0);
+  CHECK(kept(1e9, 1e9) == 14);
+  how.framework.prefetch_bucket = 5e7;
   how.recompute = parallel::Recompute::full;
-  CHECK(kept(1e9) == 10);  // 2 x 80.4 + 3 k x 30.74 million are fewer than 1e9 up to k = 9
+  CHECK(kept(1e9, 1) == 10);  // 2 x 80.4 + 3 k x 30.74 million are fewer than 1e9 up to k = 9
+  CHECK(kept(1e9, 1e9) == 29);
   how.recompute = parallel::Recompute::none;
   // The gathers before the backward pass take time in proportion to the blocks gathered.
   CollectiveCosts costs;
   const auto gathered = [&](double reuse) {
     how.framework.reuse_elements = reuse;
+    how.framework.live_elements = 1;
     return price_pipeline(passes_of(training), training, costs, End::expected, 0)
         .chunks.at(0)
         .input_gradient.communication.s();
@@ -85,7 +97,7 @@ TEST_CASE("weight sharing: DeepSpeed keeps weights that are used again soon") {
   const double all = gathered(0), none = gathered(1e10);
   CHECK((all - gathered(1e9)) / (all - none) == Approx(14. / 48));
   how.sharding = Sharding::gradients;
-  CHECK(kept(1e9) == 0);
+  CHECK(kept(1e9, 1e9) == 0);
 }
 
 // GPT-2 XL's vocabulary of 50,257 x 1,600: 2 bytes of each weight are gathered over the shard, its

@@ -267,7 +267,8 @@ TEST_CASE("layout step: sharded weights move three times the model per micro bat
                 .sharding = Sharding::weights,
                 .framework = FrameworkName::deepspeed};
   TrainingPlan training = layout_training(of);
-  training.parallelism->framework.reuse_elements = 0;  // no block is kept for the backward pass
+  Framework& framework = training.parallelism->framework;
+  framework.reuse_elements = framework.live_elements = 1;  // no block is kept for the backward pass
   CollectiveCosts costs;
   const double per_micro_batch =
       run_step(training, {StepKind::uniform, 1024, 1}, costs).metrics.wire_bytes_per_gpu.value() /
@@ -332,7 +333,8 @@ TEST_CASE(
                                            .micro_batches = 1,
                                            .sharding = Sharding::weights,
                                            .framework = FrameworkName::deepspeed});
-  training.parallelism->framework.reuse_elements = 0;  // no block is kept for the backward pass
+  Framework& framework = training.parallelism->framework;
+  framework.reuse_elements = framework.live_elements = 1;  // no block is kept for the backward pass
   const auto network = [&] {
     CollectiveCosts costs;
     return run_step(training, {StepKind::uniform, 1024, 1}, costs)
