@@ -279,9 +279,9 @@ Cluster decode_cluster(const Table& described, const std::string& origin, const 
   const auto network = decode_network(nic);
   cluster.host_link = get_within(node, "host_link", any_bandwidth,
                                  copies_of_process(network, cluster.gpus_per_node));
-  const bool other_link =
-      nic.has("link_layer") &&
-      nic.choice("link_layer", {"infiniband", "ethernet", "slingshot", "omni-path"}) != 0;
+  std::optional<std::size_t> link_layer;
+  if (nic.has("link_layer"))
+    link_layer = nic.choice("link_layer", {"infiniband", "ethernet", "slingshot", "omni-path"});
   cluster.port_queue = decode_port_queue(nic, network);
   cluster.fabric = decode_fabric(root.table("fabric"));
   if (root.has("max_nodes"))
@@ -289,7 +289,7 @@ Cluster decode_cluster(const Table& described, const std::string& origin, const 
   const Surroundings around{
       network,
       pcie_peers,
-      other_link,
+      link_layer ? std::optional(*link_layer == 0) : std::nullopt,
       evidence.link || measures(cluster.gpu_link.provenance),
       evidence.nic == NicRate::effective ? NicRate::effective : nic_rate_of(cluster),
       priors};

@@ -3,6 +3,8 @@
 // factors typical of fabrics (priors.h).
 #pragma once
 
+#include <optional>
+
 #include "sim/base/range.h"
 #include "topologies/cluster.h"
 
@@ -11,8 +13,8 @@ namespace lambcast {
 struct Surroundings {
   NetworkKind network;
   bool pcie_peers;
-  bool no_infiniband;  // nic.link_layer names another network
-  bool link_known;     // the rate of the GPUs' links was measured or fitted
+  std::optional<bool> infiniband;  // whether nic.link_layer names it, if the key is present
+  bool link_known;                 // the rate of the GPUs' links was measured or fitted
   NicRate nic_rate;
   const Priors& priors;
 };

@@ -224,5 +224,24 @@ TEST_CASE("uncalibrated rates: intervals include facts that no table of the mach
   CHECK(half_width("aws-ena-tcp", Op::all_reduce, 2) >= std::log(2.5) - 1e-6);
 }
 
+// Data parallelism of tp 8 on 128 nodes: eight groups with one GPU and one NIC a node each. A ring
+// of 128 GPUs sends 2 x 127/128 of 10 GB at the rate of a NIC, 24 GB/s x 0.9281 x 0.96.
+TEST_CASE(
+    "uncalibrated rates: sibling groups of one GPU a node each fill their own InfiniBand NIC") {
+  const auto of_siblings = [](int siblings, const Overrides& overrides) {
+    const Cluster cluster = load_cluster("dgx-a100-80g", overrides);
+    CollectiveSetting setting;
+    setting.group = {128, 1, 8, 1, siblings};
+    setting.algorithm = "ring";
+    CollectiveSeries series = prepare(cluster, setting);
+    return forecast(series, Bytes(1e10)).time.s();
+  };
+  const double rate = 24e9 * 0.9281 * 0.96;
+  CHECK(of_siblings(8, {}) == Approx(2 * 127 / 128. * 1e10 / rate).epsilon(0.02));
+  CHECK(of_siblings(8, {}) == Approx(of_siblings(1, {})).epsilon(1e-6));
+  // The prior of other networks (topologies/priors.toml).
+  CHECK(of_siblings(8, {{"nic.link_layer", "ethernet"}}) > 1.2 * of_siblings(8, {}));
+}
+
 }  // namespace
 }  // namespace lambcast
