@@ -14,6 +14,7 @@
 #include "sim/base/error.h"
 #include "sim/base/file.h"
 #include "sim/base/output_file.h"
+#include "sim/base/overrides.h"
 #include "sim/base/printable.h"
 #include "sim/base/shell_word.h"
 #include "sim/base/table.h"
@@ -24,8 +25,10 @@
 #include "tools/what_if_flags.h"
 #include "topologies/cluster.h"
 #include "topologies/foreign_description.h"
+#include "topologies/nccl_log.h"
 #include "topologies/program_level.h"
 #include "validate/calibrate/calibrate.h"
+#include "validate/calibrate/kept_values.h"
 #include "validate/calibrate/measured_tables.h"
 #include "validate/importers/gpu_of_log.h"
 #include "validate/importers/log_ledger.h"
@@ -109,7 +112,7 @@ TableHints hints_of(const CalibrateOptions& options) {
       of.backend = backend_of(value);
     else if (key == "backend")
       fail_input({"", 0, "--backend"}, fmt::format("'{}' has no tables", value), "nccl or mpi");
-    else if (key != "cluster")
+    else if (key != "cluster" && key != "topology")
       fail_input(flag(key), "describes a training run, which tables of collectives do not need",
                  "with --measured METRIC=VALUE or --runs RUNS.csv instead of FILE");
   }
@@ -137,6 +140,31 @@ void warn_of_unknown_keys(const std::string& file, std::string_view text) {
                          printable(fmt::format("{}", fmt::join(names, ", ")))));
 }
 
+// Writes the settings of NCCL in a log of NCCL_DEBUG=INFO into the description to start from. What
+// it states about NICs is compared with the description.
+void apply_nccl_log(const std::string& file, std::string_view text, Base& base) {
+  if (!is_nccl_log(text)) return;
+  const NcclLog log = read_nccl_log(text);
+  const Table described = Table::parse(base.text, base.file);
+  std::vector<std::pair<std::string, std::string>> keys;
+  std::string written, differs;
+  for (const auto& [key, value] : log.keys) {
+    if (says(described, key, value)) continue;
+    const bool of_nccl = key.starts_with("nccl.");
+    if (of_nccl) keys.emplace_back(key, value);
+    std::string& list = of_nccl ? written : differs;
+    list += fmt::format("{}{} = {}", list.empty() ? "" : ", ", key, value);
+  }
+  if (!keys.empty()) base.text = validate::cluster_with_keys(base.text, base.file, keys);
+  const auto note = [&](std::string_view what, const std::string& facts) {
+    if (!facts.empty())
+      complain(fmt::format("{}: {}: {}", printable(file), what, printable(facts)));
+  };
+  note("written to the description from its lines of NCCL_DEBUG=INFO", written);
+  note(fmt::format("warning: its lines of NCCL_DEBUG=INFO differ from {}", base.file), differs);
+  note("not applied", log.other);
+}
+
 // Prints the effect of each key of the logs.
 int explain_logs(const CalibrateOptions& options) {
   if (options.files.empty() && options.logs.empty())
@@ -150,11 +178,19 @@ int explain_logs(const CalibrateOptions& options) {
 }
 
 int calibrate_collectives(const CalibrateOptions& options) {
-  const Base base = base_of(options);
+  Base base = base_of(options);
   const TableHints of = hints_of(options);
   std::vector<validate::Measurement> tables;
+  if (const auto log = options.what_if.find("topology"); log != options.what_if.end()) {
+    const std::string text = read_file(log->second);
+    if (!is_nccl_log(text))
+      fail_input({"", 0, "--topology"}, log->second + " is no log of NCCL_DEBUG=INFO",
+                 "such a log next to tables; other topologies with simulate");
+    apply_nccl_log(log->second, text, base);
+  }
   for (const std::string& file : options.files) {
     const std::string text = read_file(file);
+    apply_nccl_log(file, text, base);
     for (validate::Measurement& table : validate::import_measurements(text, file, of.hints)) {
       if (!options.another_machine) warn_of_other_gpu(file, table, base);
       tables.push_back(std::move(table));

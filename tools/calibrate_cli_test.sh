@@ -38,4 +38,31 @@ grep -qE '^exposed communication +640.00 +[1-9]' out && grep -q '^Largest disagr
 [ ! -e traced.toml ] || fail "a description of a step that sets no level"
 expect 2 'is a trace of NVIDIA A100-SXM4-40GB, and the cluster has v100-32g' "${traced[@]/commodity-10gbe/azure-ndv2}" -o traced.toml
 
+# Lines of NCCL_DEBUG=INFO in a table set keys of NCCL, and are compared with the NICs of the cluster.
+cat >logged.txt <<'LOG'
+NCCL version 2.21.5+cuda12.4
+n1:7:7 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB eth0:10.0.0.1<0>
+n1:7:7 [0] NCCL INFO Using network IB
+n1:7:7 [0] NCCL INFO NCCL_PROTO set by environment to Simple
+# nThread 1 nGpus 1 minBytes 1048576 maxBytes 4194304 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0
+    16777216       4194304     float     sum      -1   1000.0   16.78   31.46      0
+    67108864      16777216     float     sum      -1   4000.0   16.78   31.46      0
+LOG
+logged=("$lambcast" calibrate --cluster hgx-h100-ndr --op all_reduce --ranks 16 --nodes 2 --force -o logged.toml)
+said() {  # PATTERN COMMAND...: the command succeeds, and stderr matches
+  local pattern=$1
+  shift
+  "$@" >out 2>err || fail "$*: $(cat err)"
+  grep -qE -- "$pattern" err || fail "no '$pattern' from: $*"$'\n'"$(cat err)"
+}
+said 'logged.txt: written to the description .*: nccl.protocols = Simple, nccl.version = 2.21' "${logged[@]}" logged.txt
+said 'warning: its lines of NCCL_DEBUG=INFO differ from hgx-h100-ndr.toml: nic.count = 2' "${logged[@]}" logged.txt
+grep -qx 'version = "2.21"' logged.toml && grep -qFx 'protocols = ["Simple"]' logged.toml || fail "no key of the log: $(cat logged.toml)"
+sed -n '/NCCL/p' logged.txt >info.log
+sed -i '/NCCL/d' logged.txt
+said 'info.log: written to the description' "${logged[@]}" --topology info.log logged.txt
+expect 0 'info.log is NCCL.s log of NCCL_DEBUG=INFO: .*nccl.protocols = Simple' "$lambcast" simulate --model bert-large \
+  --cluster hgx-h100-ndr --gpus 16 --optimizer adam --micro-batch 8 --steps 100 --topology info.log --format json
+expect 2 'logged.txt is no log of NCCL_DEBUG=INFO' "${logged[@]}" --topology logged.txt logged.txt
+
 summary

@@ -194,7 +194,7 @@ void check_nic_efficiency(const Cluster& cluster, const Overrides& overrides) {
 }
 
 // Returns the protocol of a spec, with the library's factors that apply to all protocols.
-Protocol protocol_of(const ProtocolSpec& spec, const LibrarySpec& library) {
+Protocol protocol_of(const ProtocolSpec& spec, const LibrarySpec& library, const Cluster& cluster) {
   Protocol protocol{spec.name,
                     {spec.base.value, spec.local_hop.value, spec.network_hop.value},
                     {spec.tree_base.value, spec.tree_local_hop.value, spec.tree_network_hop.value},
@@ -205,7 +205,10 @@ Protocol protocol_of(const ProtocolSpec& spec, const LibrarySpec& library) {
                                 spec.alone_local_hop.value_or(spec.local_hop).value, Duration()};
   if (spec.node_cap) protocol.node_cap = spec.node_cap->value;
   if (spec.channel_rate) protocol.channel_rate = spec.channel_rate->value;
-  protocol.tree_efficiency = library.tree_efficiency.value;
+  // Trees may be faster than rings, up to the nominal rate of the NICs.
+  const Bandwidth of_rings = cluster.nic_bandwidth.value * library.nic_efficiency.value;
+  protocol.tree_efficiency =
+      std::min(library.tree_efficiency.value, std::max(1.0, cluster.nic_nominal.value / of_rings));
   protocol.slices = spec.slices;
   if (library.nvls && spec.name == "Simple")
     protocol.in_switch =
@@ -387,9 +390,9 @@ Transport transport_of(const Cluster& cluster, Backend backend) {
     for (const Calibration::Band& band : cluster.calibration->bands)
       if (!band.algorithms.empty()) transport.measured.push_back({band.below, band.algorithms});
   for (const ProtocolSpec& spec : library.protocols)
-    transport.protocols.push_back(protocol_of(spec, library));
+    transport.protocols.push_back(protocol_of(spec, library, cluster));
   for (const ProtocolSpec& spec : library.of_messages)
-    transport.of_messages.push_back(protocol_of(spec, library));
+    transport.of_messages.push_back(protocol_of(spec, library, cluster));
   // PXN sends over NVLink through another GPU, whose NIC reads GPU memory directly
   // (src/graph/search.cc).
   transport.pxn = library.rules == DecisionRules::nccl && library.pxn &&

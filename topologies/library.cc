@@ -291,7 +291,7 @@ LibrarySpec decode_library(const Table& table, DecisionRules standard, const Sur
   spec.nic_efficiency = factor(table, "nic_efficiency", of_nic);
   spec.link_efficiency = {1, {Kind::assumed, "default"}};
   spec.single_gpu_efficiency = factor(table, "single_gpu_efficiency", up_to_one);
-  spec.tree_efficiency = factor(table, "tree_efficiency", up_to_one);
+  spec.tree_efficiency = factor(table, "tree_efficiency", of_link);
   if (nccl) {
     spec.nic_efficiency =
         typical_share(table, "nic_efficiency", of_nic, around,
@@ -301,7 +301,7 @@ LibrarySpec decode_library(const Table& table, DecisionRules standard, const Sur
                    : typical_share(table, "link_efficiency", of_link, around, "link_efficiency");
     spec.single_gpu_efficiency = single_gpu_efficiency(table, around);
     spec.tree_efficiency =
-        typical_share(table, "tree_efficiency", up_to_one, around, "tree_efficiency");
+        typical_share(table, "tree_efficiency", of_link, around, "tree_efficiency");
   }
   spec.all_to_all_efficiency = all_to_all_efficiency(table, nccl ? network : NetworkKind::socket);
   spec.slice = find_within(table, "slice", Range<Bytes>{Bytes(1), Bytes(1e12)});

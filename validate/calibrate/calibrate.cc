@@ -15,6 +15,7 @@
 #include "sim/base/error.h"
 #include "sim/base/sort_stably.h"
 #include "validate/calibrate/fitted_tables.h"
+#include "validate/calibrate/kept_values.h"
 #include "validate/calibrate/least_squares.h"
 #include "validate/calibrate/measured_series.h"
 #include "validate/calibrate/residuals.h"
@@ -283,30 +284,6 @@ std::vector<FittedParameter> fitted_parameters(const std::vector<Parameter>& par
   return fitted;
 }
 
-std::vector<KeptLatency> kept_latencies(const Cluster& base, std::span<const Measurement> tables,
-                                        Backend backend) {
-  std::vector<KeptLatency> kept;
-  const auto has_trees = [&](const Measurement& table) {
-    return table.operation == Operation::all_reduce && nodes_of(table, base) > 1 &&
-           table.algorithm.value_or("tree") == "tree";
-  };
-  const auto several = [&](const Measurement& table) { return nodes_of(table, base) > 1; };
-  if (!is_mpi(backend) && std::any_of(tables.begin(), tables.end(), several) &&
-      std::none_of(tables.begin(), tables.end(), has_trees))
-    for (const ProtocolSpec& protocol : base.nccl.protocols)
-      kept.push_back(
-          {fmt::format("nccl.{}.tree_network_hop", protocol.name), protocol.tree_network_hop});
-  const auto on_one_node = [&](const Measurement& table) { return nodes_of(table, base) == 1; };
-  if (std::any_of(tables.begin(), tables.end(), on_one_node)) return kept;
-  for (const ProtocolSpec& protocol : library_of(base, backend).protocols) {
-    const std::string name = fmt::format("{}.{}.", traits_of(backend).word, protocol.name);
-    kept.push_back({name + "alone_base", protocol.alone_base.value_or(protocol.base)});
-    kept.push_back(
-        {name + "alone_local_hop", protocol.alone_local_hop.value_or(protocol.local_hop)});
-  }
-  return kept;
-}
-
 std::vector<Point> points_of(std::span<const Measurement> tables) {
   std::vector<Point> points;
   for (std::size_t t = 0; t < tables.size(); ++t)
@@ -379,6 +356,8 @@ Fit fitted(const std::string& base, const std::string& name, std::span<const Mea
   const LeastSquaresFit all = best_fit(problem, firsts, begun);
   summary.parameters = fitted_parameters(parameters, all);
   summary.kept = kept_latencies(cluster, tables, backend);
+  for (FittedParameter& share : kept_shares(cluster, tables, backend, summary.parameters))
+    summary.parameters.push_back(std::move(share));
   summary.fitted = band_errors(points, all.residuals);
   summary.calibration = calibration_of(tables, model.cluster_at(all.x), backend, judged, errors);
   std::vector<Residual> left;

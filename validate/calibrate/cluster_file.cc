@@ -4,13 +4,17 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/base/check.h"
 #include "sim/base/json.h"
 #include "sim/base/sort_stably.h"
+#include "sim/base/whole_number.h"
 #include "validate/calibrate/calibrate.h"
+#include "validate/calibrate/kept_values.h"
 
 namespace lambcast::validate {
 namespace {
@@ -22,7 +26,8 @@ double rounded(double value, int digits) {
 }
 
 // Replaces or adds the value at a dotted key. Creates missing tables.
-void put(toml::table& root, std::string_view key, toml::table value) {
+template <typename Value>
+void put(toml::table& root, std::string_view key, Value value) {
   toml::table* at = &root;
   for (auto dot = key.find('.'); dot != std::string_view::npos; dot = key.find('.')) {
     const std::string_view step = key.substr(0, dot);
@@ -47,6 +52,8 @@ toml::table evidence(const FittedParameter& parameter, const std::string& origin
                              ? fmt::format("{}, 95 % interval {} to {}", origin,
                                            value_text(unit, rounded(parameter.low, 3)),
                                            value_text(unit, rounded(parameter.high, 3)))
+                         : parameter.of.prior_width == 0
+                             ? origin + " has no tree: 0.3 of the change of nic_efficiency applies"
                              : origin + " does not determine it: kept near its start");
   table.is_inline(true);
   return table;
@@ -275,6 +282,22 @@ std::string cluster_with_program(const std::string& base, const std::string& nam
     section.insert("element_wise", rounded(program.kinds.element_wise, 4));
   }
   root.insert_or_assign("program", std::move(section));
+  return description_text(root);
+}
+
+std::string cluster_with_keys(const std::string& base, const std::string& name,
+                              std::span<const std::pair<std::string, std::string>> keys) {
+  toml::table root = toml::parse(base, name);
+  for (const auto& [key, value] : keys) {
+    if (key.ends_with("algorithms") || key.ends_with("protocols"))
+      put(root, key, toml::array{value});
+    else if (const auto number = whole_number(value))
+      put(root, key, *number);
+    else if (value == "true" || value == "false")
+      put(root, key, value == "true");
+    else
+      put(root, key, value);
+  }
   return description_text(root);
 }
 

@@ -225,7 +225,9 @@ std::vector<Parameter> parameters_for(const Cluster& base, std::span<const Measu
         {"nccl.all_to_all_efficiency", Unit::share, of_messages, 0.02, 1, of_all_to_all});
   if (covers.nodes_of_one_gpu && covers.nodes_of_gpus)
     list.share("single_gpu_efficiency", library.single_gpu_efficiency, 0.02, 1);
-  if (covers.trees) list.share("tree_efficiency", library.tree_efficiency, 0.2, 1);
+  if (covers.trees)
+    list.share("tree_efficiency", library.tree_efficiency, 0.2,
+               std::max(1.0, library.tree_efficiency.value));
   if (library.slice) list.bytes("slice", *library.slice, 16384, 16777216);
   if (covers.turns && library.queue_ahead.value.value() > 0)
     list.all.push_back({"mpi.queue_ahead", Unit::bytes, library.queue_ahead.value.value(), 1448,
