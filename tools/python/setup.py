@@ -33,7 +33,8 @@ class Package(build_py):
         if "LAMBCAST_BUILD" not in os.environ:
             subprocess.run(["cmake", "-S", ROOT, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DLAMBCAST_TESTS=OFF",
                             f"-DLAMBCAST_PYTHON={sys.executable}", *shlex.split(os.environ.get("CMAKE_ARGS", ""))], check=True)
-            subprocess.run(["cmake", "--build", build, "--target", "lambcast", "lambcast_python", "lambcast_stubs"], check=True)
+            subprocess.run(["cmake", "--build", build, "--target", "lambcast", "lambcast_measure_program",
+                            "lambcast_python", "lambcast_stubs"], check=True)
         module = build / "python/lambcast" / ("_lambcast" + sysconfig.get_config_var("EXT_SUFFIX"))
         for needed in (module, module.parent / "__init__.pyi", build / PROGRAMS[0]):
             if not needed.is_file():
