@@ -17,6 +17,7 @@
 #include "sim/base/error.h"
 #include "sim/base/json.h"
 #include "tools/answers.h"
+#include "tools/web/log_answer.h"
 #include "tools/web/preset_answer.h"
 
 namespace lambcast {
@@ -58,9 +59,17 @@ const std::map<std::string, Answerer>& answerers() {
          return solve_answer({asked.value("key", ""), asked.value("wanted", "")},
                              what_if_of(asked));
        }},
-      {"curve", [](const Json& asked) {
-         return curve_answer(what_if_of(asked), texts_of(asked, "scans").at(0));
-       }}};
+      {"sensitivity", [](const Json& asked) { return sensitivity_answer(what_if_of(asked), 10); }},
+      {"curve",
+       [](const Json& asked) {
+         return curve_answer(what_if_of(asked), asked.value("key", ""), texts_of(asked, "values"));
+       }},
+      {"calibrate",
+       [](const Json& asked) {
+         return calibrate_answer({asked.value("text", ""), asked.value("file", "")},
+                                 what_if_of(asked));
+       }},
+      {"inputs", [](const Json& asked) { return inputs_answer(what_if_of(asked)); }}};
   return all;
 }
 

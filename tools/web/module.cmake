@@ -7,6 +7,13 @@ list(REMOVE_ITEM sources gnuplot.cc)
 set_property(TARGET lambcast_report PROPERTY SOURCES ${sources})
 set_property(TARGET lambcast_launchers PROPERTY SOURCES ${CMAKE_CURRENT_LIST_DIR}/no_launchers.cc)
 set_property(TARGET lambcast_megatron PROPERTY SOURCES ${CMAKE_CURRENT_LIST_DIR}/no_megatron.cc)
+# Traces need packed files and SQLite.
+get_target_property(sources lambcast_program SOURCES)
+list(FILTER sources EXCLUDE REGEX "trace[a-z_]*[.]cc$")
+set_property(TARGET lambcast_program PROPERTY SOURCES ${sources})
+get_target_property(linked lambcast_program INTERFACE_LINK_LIBRARIES)
+list(FILTER linked EXCLUDE REGEX ":${CMAKE_DL_LIBS}>")
+set_property(TARGET lambcast_program PROPERTY INTERFACE_LINK_LIBRARIES ${linked})
 
 # Debian's libc++abi for wasm32 throws nothing. The sources of exceptions are those of emscripten.
 set(abi /usr/share/emscripten/system/lib/libcxxabi)
@@ -22,9 +29,9 @@ target_compile_options(lambcast_web_runtime PRIVATE
   "$<$<COMPILE_LANGUAGE:CXX>:-D_LIBCPP_INLINE_VISIBILITY=;-D_LIBCXXABI_HAS_NO_THREADS;-D_LIBCPP_BUILDING_LIBRARY;-D_LIBCXXABI_BUILDING_LIBRARY>"
   "$<$<COMPILE_LANGUAGE:C>:-D__EMSCRIPTEN__;-D_LIBUNWIND_HIDE_SYMBOLS;-D_LIBUNWIND_HAS_NO_THREADS;-Dthread_local=_Thread_local>")
 
-add_executable(lambcast_module module.cc preset_answer.cc ../answers.cc ../collective_question.cc ../size.cc)
-target_link_libraries(lambcast_module PRIVATE lambcast_experiments lambcast_measurement
-  lambcast_web_runtime)
+add_executable(lambcast_module module.cc log_answer.cc preset_answer.cc ../answers.cc ../collective_question.cc ../size.cc)
+target_link_libraries(lambcast_module PRIVATE lambcast_experiments lambcast_importers
+  lambcast_program lambcast_web_runtime)
 set(libraries /usr/lib/llvm-22/lib/wasm32-wasi)
 set(libc /usr/lib/wasm32-wasi)
 target_link_options(lambcast_module PRIVATE -nostdlib --no-wasm-opt -mexec-model=reactor -Wl,--gc-sections,--strip-all

@@ -6,8 +6,10 @@
 /* global globalThis */
 "use strict";
 
-const fs = require("fs"), path = require("path"), zlib = require("zlib");
+const fs = require("fs"), os = require("os"), path = require("path"), zlib = require("zlib");
+const { spawnSync } = require("child_process");
 const { nativeAnswer, difference } = require("./native.js");
+require("./page/unpack.js");
 require("./page/module.js");
 
 const [page, program] = process.argv.slice(2);
@@ -15,6 +17,14 @@ const packed = /<script type="text\/plain" id=module>([^<]*)<\/script>/.exec(fs.
 const gzipped = globalThis.lambcastBytes(packed), bytes = zlib.gunzipSync(gzipped);
 const engine = new globalThis.LambcastEngine(new WebAssembly.Module(bytes));
 const failures = [];
+// Whether two texts are equal, with numbers within 1e-6 of the larger: fits end at a tolerance.
+function sameNumbers(one, other) {
+  const words = function (text) { return text.split(/([-+]?[0-9][0-9.]*(?:e[-+]?[0-9]+)?)/); };
+  const a = words(one), b = words(other);
+  return a.length === b.length && a.every(function (word, i) {
+    return word === b[i] || Math.abs(word - b[i]) <= 1e-6 * Math.max(Math.abs(word), Math.abs(b[i]));
+  });
+}
 
 const presets = engine.ask({ command: "presets" }).answer;
 const optimizers = [{ optimizer: "onebit_lamb", freeze_step: "20%" }, { optimizer: "adam", exchange: "int4" },
@@ -49,6 +59,47 @@ for (const [question, others] of [
   if (found) failures.push(`${question.command}: ${found}`);
 }
 
+// A sensitivity, and the choices of a curve.
+const moved = { command: "sensitivity", texts: Object.assign({ cluster: "commodity-10gbe", gpus: "32" }, run) };
+const apart = difference(engine.ask(moved), nativeAnswer(program, "sensitivity", moved.texts), 1e-9);
+if (apart) failures.push(`sensitivity: ${apart}`);
+const choices = engine.ask({ command: "curve", texts: Object.assign({ gpus: "32" }, run), key: "cluster",
+  values: ["aws-p4d", "absent"] }).answer;
+const chosen = engine.ask({ command: "simulate", texts: Object.assign({ gpus: "32", cluster: "aws-p4d" }, run) }).answer;
+if (difference(choices[0].run, chosen.run, 0) || !choices[0].fits || !choices[1].refused) failures.push("choices of a curve");
+
+// Logs, and the descriptions that the program writes for them.
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), "lambcast-module-"));
+const fixture = function (name) {
+  return fs.readFileSync(path.join(__dirname, "../../validate", name), "utf8");
+};
+const steps = Array.from({ length: 30 }, function (_, i) {
+  return `[Rank 0] step=${i + 1}, RunningAvgSamplesPerSec=100, CurrSamplesPerSec=${100 + i % 3}, MemAllocated=1GB\n`;
+}).join("");
+for (const [name, text, texts, measured] of [
+  ["table.csv", fixture("replay/collectives/allreduce_h100_2n16r_ibndr3200_nccltests309d.csv"), { cluster: "hgx-h100-ndr" }, []],
+  ["nccl.txt", fixture("importers/fixtures/nccl_all_reduce.txt"), { cluster: "dgx-a100-80g" }, []],
+  ["steps.log", steps, { cluster: "aws-p4d", model: "bert-large", gpus: "8", micro_batch: "8", global_batch: "64", optimizer: "adam" },
+    ["--log"]]]) {
+  const file = path.join(folder, name), out = path.join(folder, "calibrated.toml");
+  fs.writeFileSync(file, text);
+  const ours = engine.ask({ command: "calibrate", text: text, file: file, texts: texts });
+  const flags = Object.entries(texts).flatMap(function (flag) { return [`--${flag[0].replace("_", "-")}`, flag[1]]; });
+  const ran = spawnSync(program, ["calibrate", "--force", "-o", out].concat(flags, measured, file), { encoding: "utf8" });
+  if (!ours.answer || ran.status !== 0) failures.push(`${name}: ${JSON.stringify(ours).slice(0, 300)} ${ran.stderr}`);
+  else if (!sameNumbers(ours.answer.cluster_text, fs.readFileSync(out, "utf8"))) failures.push(`${name}: another description`);
+}
+fs.rmSync(folder, { recursive: true });
+const unknown = engine.ask({ command: "calibrate", text: "hello\n", file: "a.log", texts: { cluster: "aws-p4d" } });
+if (!(unknown.error || "").startsWith("a.log")) failures.push(`a text that is no log: ${JSON.stringify(unknown)}`);
+
+// The keys of a DeepSpeed file.
+engine.file("ds_config.json", JSON.stringify({ train_batch_size: 64, steps_per_print: 9, optimizer: { type: "Adam", params: {} } }));
+const ledger = engine.ask({ command: "inputs", texts: { model: "bert-large", cluster: "aws-p4d", gpus: "8", config: "ds_config.json" } });
+const treatments = new Map(ledger.answer[0].keys.map(function (key) { return [key.key, key.treatment]; }));
+if (treatments.get("train_batch_size") !== "applied" || treatments.get("steps_per_print") !== "costless")
+  failures.push(`keys of a DeepSpeed file: ${JSON.stringify(ledger)}`);
+
 // The user's own descriptions: texts that the page passes as files.
 const cluster = presets.clusters.find(function (c) { return c.name === "commodity-25gbe"; });
 const texts = { model: "bert-large", gpus: "16", optimizer: "lamb", micro_batch: "8", grad_accum: "2", steps: "100" };
@@ -61,7 +112,8 @@ const wrong = engine.ask({ command: "simulate", texts: Object.assign({ cluster: 
 if (!/^mine.toml:\d+: /.test(wrong.error || "")) failures.push(`a wrong file: ${JSON.stringify(wrong)}`);
 const absent = engine.ask({ command: "simulate", texts: Object.assign({ cluster: "absent.toml" }, texts) });
 if (!absent.error.startsWith("absent.toml: ")) failures.push(`a file that is not there: ${absent.error}`);
-for (const question of [{}, { command: "simulate" }, { command: "plan" }, { command: 3 }, { command: "curve", texts: 4 }])
+for (const question of [{}, { command: "simulate" }, { command: "plan" }, { command: 3 }, { command: "curve", texts: 4 },
+  { command: "calibrate" }])
   if (!engine.ask(question).error) failures.push(`answered: ${JSON.stringify(question)}`);
 for (let i = 0; i < 2000; ++i) engine.ask({ command: "simulate", texts: asked[i % asked.length].texts });
 console.log(`memory after 2000 questions: ${(engine.bytes / 1e6).toFixed(1)} MB`);

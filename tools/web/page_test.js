@@ -84,6 +84,19 @@ const helpers = `
   window.answer = function () {
     return new Promise(function (resolve) { addEventListener("answered", resolve, { once: true }); });
   };
+  window.drop = async function (name, text) {
+    const given = new DataTransfer(), wanted = window.answer();
+    given.items.add(new File([text], name));
+    document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: given, bubbles: true }));
+    await wanted;
+    return { said: document.getElementById("files_said").textContent, run: lambcast.controls.run,
+      verdict: document.getElementById("verdict").textContent, command: document.getElementById("command-text").textContent,
+      error: lambcast.answers.run.error || "" };
+  };
+  window.longest = 0;
+  new PerformanceObserver(function (list) {
+    list.getEntries().forEach(function (task) { window.longest = Math.max(window.longest, task.duration); });
+  }).observe({ type: "longtask" });
   window.put = async function (values) {
     const all = document.getElementById("controls").elements, wanted = window.answer(), begun = performance.now();
     Object.entries(values).forEach(function (one) {
@@ -104,7 +117,8 @@ const states = [{ gpus_slide: "4" }, { cluster: "paper-edr100-v100" }, { nic: "1
   { model: "gpt2-xl", micro_batch: "8" }, { optimizer: "onebit_adam" }, { cluster: "hgx-h100-ndr" }, { gpus: "64" },
   { optimizer: "adam" }, { exchange: "int4" }, { model: "resnet50" }, { gpus: "30" }, { gpus: "32" },
   { cluster: "commodity-10gbe" }, { optimizer: "zero_one_adam" }, { global_batch: "4096" }, { steps: "100" },
-  { steps: "10000" }, { model: "gpt3-175b" }, { model: "bert-base" }];
+  { steps: "10000" }, { model: "gpt3-175b" }, { model: "bert-base" }, { optimizer: "onebit_lamb", backend: "mpi", nodes: "2" },
+  { zero_stage: "1" }, { zero_stage: "0", nics: "2" }, { node_gpus: "4", usd: "1.5" }, { backend: "nccl", node_gpus: "", nics: "" }];
 const words = { yes: "Compression pays:", no: "Compression does not pay:", hardly: "No difference:",
   cannot_tell: "Not certain:", does_not_fit: "Compression does not pay: it does not fit:", not_judged: "Not judged: " };
 
@@ -180,6 +194,51 @@ async function drive(shown, begun) {
     "const back = lambcast.addressOf(lambcast.runOf(before)); return [before, back]; })()");
   check("the address", again[0] === again[1] && again[0].includes("cluster_text"), again);
 
+  // What the choices of an axis say.
+  const restart = "put({ cluster: 'commodity-10gbe', model: 'bert-large', optimizer: 'onebit_lamb', gpus: '32', " +
+    "micro_batch: '16', global_batch: '16384', usd: '1.5' })";
+  await shown.run(restart);
+  const chosen = function (axis) {
+    return shown.run(`(async function () { const all = document.getElementById("axis"), wanted = answer(); all.value = "${axis}";
+      all.dispatchEvent(new Event("change")); await wanted;
+      return [document.getElementById("best").textContent, document.querySelectorAll(".choices tbody tr").length]; })()`);
+  };
+  for (const [axis, sentence, rows] of [["global_batch", /^By batch: [a-z ]+ at [0-9]+/, 7],
+    ["freeze_step", /Fastest by warm-up: 2 %, .* Cheapest: 2 %, [0-9]+ USD a run\./, 9], ["cluster", /^Fastest by cluster: .* Cheapest: /, 30],
+    ["nic", /^By NIC bandwidth: pays at 1 Gbit\/s/, 18]]) {
+    const found = await chosen(axis);
+    check(`choices by ${axis}`, sentence.test(found[0]) && found[1] >= rows, found);
+  }
+  const sweep = await shown.run("lambcast.sweepFileOf(lambcast.controls.run, 8, [])");
+  const file = path.join(os.tmpdir(), `lambcast-page-${process.pid}.toml`);
+  fs.writeFileSync(file, sweep);
+  const swept = spawnSync(program, ["sweep", file, "--dry-run"], { encoding: "utf8" });
+  fs.rmSync(file);
+  check("the sweep file", swept.status === 0, [sweep, swept.stderr]);
+
+  // Files of the user: a DeepSpeed file fills the controls, a log calibrates, other texts are refused.
+  const filled = await shown.run(`drop("ds.json", ${JSON.stringify(JSON.stringify({ train_batch_size: 8192,
+    train_micro_batch_size_per_gpu: 32, steps_per_print: 100, no_such_key: 1,
+    optimizer: { type: "OneBitAdam", params: { lr: 1e-3, freeze_step: 1000 } }, fp16: { enabled: true } }))})`);
+  check("a DeepSpeed file", filled.run.optimizer === "onebit_adam" && filled.run.micro_batch === 32 && filled.run.global_batch === 8192 &&
+    filled.said.includes("no_such_key") && filled.command.includes("--config ds_config.json") && filled.error === "", filled);
+  const log = fs.readFileSync(path.join(__dirname, "../../validate/importers/fixtures/nccl_all_reduce.txt"), "utf8");
+  await shown.run("put({ cluster: 'hgx-h100-ndr', gpus: '32' })");
+  const calibrated = await shown.run(`drop("nccl.log", ${JSON.stringify(log)})`);
+  check("a log", calibrated.said.startsWith("The cluster is calibrated to nccl.log.") && calibrated.error === "", calibrated);
+  const other = await shown.run("drop('a.txt', 'hello')");
+  check("a text that is no log", other.said.startsWith("a.txt"), other.said);
+  await shown.run("put({ zero_stage: '0' })");
+  const matters = await shown.run(`new Promise(function (resolve) {
+    document.getElementById("inputs").open = true;
+    const look = function () {
+      const text = document.getElementById("inputs-said").textContent;
+      if (text.startsWith("Computing")) setTimeout(look, 20); else resolve(text);
+    };
+    look();
+  })`);
+  check("which number matters", /10 % more/.test(matters), matters);
+
   const bare = await shown.run("Array.from(document.querySelectorAll('input,select,textarea,button')).filter(" +
     "function (e) { return !e.getAttribute('aria-label') && !(e.labels && e.labels.length) && !e.textContent; })" +
     ".map(function (e) { return e.id; })");
@@ -196,7 +255,8 @@ async function drive(shown, begun) {
   await shown.picture("page-dark.png");
   check("console and network", shown.seen.length === 0, shown.seen);
   console.log(`first verdict ${Math.round(ready)} ms after navigation, ${Date.now() - begun} ms in all; moved control to ` +
-    `verdict and curve: median ${Math.round((times[9] + times[10]) / 2)} ms of ${Math.round(times[0])} to ${Math.round(times[19])}`);
+    `verdict and curve: median ${Math.round((times[9] + times[10]) / 2)} ms of ${Math.round(times[0])} to ${Math.round(times[19])}; longest task of the ` +
+    `main thread ${Math.round(await shown.run("longest"))} ms`);
 }
 
 main().catch(function (error) { failures.push(error.stack); }).then(function () {

@@ -5,7 +5,6 @@
 #include "experiments/output/forecast_output.h"
 #include "experiments/output/judgement.h"
 #include "experiments/report/palette.h"
-#include "experiments/scenario/scan.h"
 #include "experiments/scenario/scenario.h"
 #include "models/shape/load.h"
 #include "models/training/run/forecast.h"
@@ -23,8 +22,9 @@ Json curve_point(WhatIf texts, const std::string& key, const std::string& value,
   try {
     const Scenario scenario = resolve(texts, catalog);
     const Forecast result = forecast(scenario.training, costs);
-    point["run"] =
-        parse_json(forecast_json(scenario, result, judgement_of(scenario, result)))["run"];
+    const Json whole = parse_json(forecast_json(scenario, result, judgement_of(scenario, result)));
+    point["run"] = whole["run"];
+    point["fits"] = whole["memory"]["fits"];
   } catch (const Error& error) {
     point["refused"] = error.what();
   }
@@ -43,22 +43,25 @@ std::string preset_answer() {
     models.push_back({{"name", name}, {"parameters", parameters(load_model(name))}});
   for (const std::string& name : cluster_names()) {
     const Cluster cluster = load_cluster(name, {});
-    clusters.push_back({{"name", name},
-                        {"gpus_per_node", cluster.gpus_per_node},
-                        {"device", cluster.device},
-                        {"nics", cluster.nics},
-                        {"nic_Gbps", cluster.nic_nominal.value.value() * 8e-9},
-                        {"text", cluster_text(name)}});
+    clusters.push_back(
+        {{"name", name},
+         {"gpus_per_node", cluster.gpus_per_node},
+         {"device", cluster.device},
+         {"nics", cluster.nics},
+         {"nic_Gbps", cluster.nic_nominal.value.value() * 8e-9},
+         {"usd_per_gpu_hour",
+          cluster.usd_per_gpu_hour ? Json(cluster.usd_per_gpu_hour->value) : Json(nullptr)},
+         {"text", cluster_text(name)}});
   }
   return json_line(
       {{"version", tool_version}, {"models", models}, {"clusters", clusters}, {"parts", parts}});
 }
 
-std::string curve_answer(const WhatIf& texts, const std::string& scan) {
+std::string curve_answer(const WhatIf& texts, const std::string& key,
+                         const std::vector<std::string>& values) {
   Catalog catalog;
   CollectiveCosts costs;
   Json points = Json::array();
-  const auto [key, values] = parse_scan(scan);
   for (const std::string& value : values)
     points.push_back(curve_point(texts, key, value, catalog, costs));
   return json_line(points);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "experiments/scenario/what_if.h"
 
@@ -11,9 +12,9 @@ namespace lambcast {
 // step parts with labels and colours.
 std::string preset_answer();
 
-// Returns the run of `simulate` for each value of a scan
-// ("cluster.nic.bandwidth=1Gbit/s:100Gbit/s:x2"), as an array of {"value", "run"}, or of {"value",
-// "refused"} if it cannot run.
-std::string curve_answer(const WhatIf& texts, const std::string& scan);
+// Returns the run of `simulate` for each value of a key, as an array of {"value", "run", "fits"},
+// or of {"value", "refused"} if it cannot run.
+std::string curve_answer(const WhatIf& texts, const std::string& key,
+                         const std::vector<std::string>& values);
 
 }  // namespace lambcast

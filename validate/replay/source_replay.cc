@@ -271,8 +271,9 @@ std::vector<SourceResult> replay_figures(std::vector<SourceFigure> figures,
       next = results.size();
     }
   };
-  std::vector<std::thread> threads = start_threads(
-      std::max(1, static_cast<int>(std::thread::hardware_concurrency())), work_or_fail);
+  // A page has one thread, and cannot start another.
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  std::vector<std::thread> threads = start_threads(cores > 1 ? cores : 0, work_or_fail);
   if (threads.empty()) work_or_fail();
   for (std::thread& thread : threads) thread.join();
   if (failure) std::rethrow_exception(failure);

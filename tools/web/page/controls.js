@@ -3,18 +3,15 @@
 
 (function () {
   const make = lambcast.make;
-  const powers = function (low, high) {
-    const all = [];
-    for (let value = low; value <= high; value *= 2) all.push(value);
-    return all;
-  };
-  const nicRates = [1, 2, 4, 5, 8, 10, 16, 20, 25, 40, 50, 80, 100, 150, 200, 300, 400, 800];
+  const powers = lambcast.powers;
   const optimizers = [["onebit_lamb", "1-bit LAMB"], ["onebit_adam", "1-bit Adam"],
     ["zero_one_adam", "0/1 Adam"], ["lamb", "LAMB"], ["adam", "Adam"], ["adamw", "AdamW"], ["lion", "Lion"]];
   const exchanges = [["all_reduce", "none: all-reduce"], ["onebit", "1 bit"], ["int4", "4-bit integers"],
     ["int8", "8-bit integers"], ["fp8", "8-bit floats"], ["qgz", "qgZ (ZeRO++)"],
     ["powersgd:4", "PowerSGD, rank 4"], ["topk:1%", "top 1 %"], ["randomk:1%", "random 1 %"],
     ["local:16", "DiLoCo, every 16 steps"]];
+  const backends = [["nccl", "NCCL"], ["mpi", "MPI"], ["compressed", "compressed"]];
+  const stages = ["0", "1", "2", "3"].map(function (stage) { return [stage, stage]; });
 
   function field(key, label, inside, aside) {
     const said = make("label", { htmlFor: key }, [label, make("span", { id: key + "_aside" }, aside ? [aside] : [])]);
@@ -36,20 +33,24 @@
   }
 
   class Controls {
-    // `presets` are those of the engine; `changed` is called with the run after each change.
-    constructor(form, presets, run, changed) {
+    // `presets` are those of the engine; `changed` is called after each change, and `dropped` with
+    // each file of the user.
+    constructor(form, presets, run, changed, dropped) {
       this.form = form;
       this.presets = presets;
       this.changed = changed;
+      this.dropped = dropped;
       this.run = run;
       this.values = { gpus: [], global_batch: powers(64, 65536), micro_batch: powers(1, 512),
-        nic: nicRates, freeze_step: [0, 1, 2, 5, 10, 15, 20, 25, 30, 40, 50],
+        nic: lambcast.nicRates, freeze_step: [0, 1, 2, 5, 10, 15, 20, 25, 30, 40, 50],
         steps: [100, 300, 1000, 3000, 5993, 10000, 30000, 100000, 300000] };
       this.build();
       this.show();
     }
     build() {
-      const name = function (c) { return c.name; };
+      const machine = function (c) {
+        return c.name + ": " + c.gpus_per_node + " x " + c.device + ", " + c.nics + " x " + lambcast.number(c.nic_Gbps) + " Gbit/s";
+      };
       const size = function (m) {
         return m.name + ": " + (m.parameters >= 1e9 ? lambcast.number(Number((m.parameters / 1e9).toPrecision(3)))
           + " billion" : lambcast.number(Number((m.parameters / 1e6).toPrecision(3))) + " million");
@@ -58,47 +59,70 @@
         return list.map(function (one) { return [one.name, text(one)]; }).concat([["own", last]]);
       };
       this.form.append(
-        field("cluster", "Cluster", [select("cluster", choices(this.presets.clusters, name,
-          "own description (TOML) ...")), this.own("cluster", "cluster description (TOML)", ".toml")]),
+        field("cluster", "Cluster", [select("cluster", choices(this.presets.clusters, machine,
+          "own description (TOML) ...")), this.own("cluster", "cluster description (TOML)")]),
         this.number("nic", "NIC bandwidth, Gbit/s", "empty: as it is", "any"),
         this.number("gpus", "GPUs"),
+        this.boxes([["nodes", "Nodes"], ["node_gpus", "GPUs a node"], ["nics", "NICs a node"]]),
         field("model", "Model", [select("model", choices(this.presets.models, size,
-          "own config.json ...")), this.own("model", "config.json of Hugging Face", ".json")]),
+          "own config.json ...")), this.own("model", "config.json of Hugging Face")]),
         this.number("global_batch", "Batch", "samples a step"),
         this.number("micro_batch", "Micro batch", "samples a GPU"),
         field("optimizer", "Optimizer", [select("optimizer", optimizers)]),
         field("exchange", "Gradient exchange", [select("exchange", exchanges)], "of plain optimizers"),
         this.number("freeze_step", "Warm-up (freeze_step)", "% of the steps", "any"),
-        this.number("steps", "Steps of the run"));
+        this.number("steps", "Steps of the run"),
+        make("div", { className: "boxes" }, [field("zero_stage", "ZeRO stage", [select("zero_stage", stages)]),
+          field("backend", "Backend", [select("backend", backends)]),
+          field("usd", "USD/GPU hour", [this.box("usd", "any")])]),
+        field("files", "Your files", [this.files(), make("div", { id: "files_said", role: "status" })]));
       this.form.addEventListener("input", (event) => this.take(event.target));
       this.form.addEventListener("submit", function (event) { event.preventDefault(); });
       this.drop();
     }
-    own(key, label, accept) {
+    own(key, label) {
       const text = make("textarea", { id: key + "_text", name: key + "_text", spellcheck: false,
         "aria-label": label });
-      const file = make("input", { type: "file", accept: accept, "aria-label": "file: " + label });
-      file.addEventListener("change", () => {
-        if (file.files.length > 0) this.read(file.files[0], key);
-      });
-      return make("div", { className: "own", id: key + "_own", hidden: true }, [text, file]);
+      return make("div", { className: "own", id: key + "_own", hidden: true }, [text]);
+    }
+    files() {
+      const file = make("input", { type: "file", id: "files", multiple: true });
+      file.addEventListener("change", () => { this.dropped(Array.from(file.files)); file.value = ""; });
+      return make("div", {}, [make("p", { className: "hint" }, ["DeepSpeed JSON, config.json, a cluster's TOML, or a log of " +
+        "nccl-tests or of training, which calibrates. Or drop them on the page."]), file]);
+    }
+    box(key, step) { return make("input", { type: "number", id: key, name: key, min: 0, step: step || 1 }); }
+    boxes(all) {
+      return make("div", { className: "boxes" }, all.map((one) => field(one[0], one[1], [this.box(one[0])])));
     }
     number(key, label, aside, step) {
       const slide = make("input", { type: "range", min: 0, step: 1, "aria-label": label + ", slider",
         name: key + "_slide", id: key + "_slide" });
-      const box = make("input", { type: "number", id: key, name: key, min: 0, step: step || 1 });
-      return field(key, label, [make("div", { className: "pair" }, [slide, box])], aside);
+      return field(key, label, [make("div", { className: "pair" }, [slide, this.box(key, step)])], aside);
     }
     // Returns the selected cluster; nothing for a description of the user.
     preset() { return this.presets.clusters.find((c) => c.name === this.run.cluster); }
-    nodeSize() { return this.preset() ? this.preset().gpus_per_node : 8; }
+    // Returns the GPUs of a node; `node` is set from the answers for descriptions of the user.
+    nodeSize() {
+      return Number(this.run.node_gpus) || (this.preset() ? this.preset().gpus_per_node : this.node || 8);
+    }
     // Shows the run in all controls.
     show() {
       const run = this.run, of = (key) => this.form.elements[key];
       this.values.gpus = powers(this.nodeSize(), 1024 * this.nodeSize());
-      ["cluster", "model", "optimizer", "exchange", "cluster_text", "model_text"].forEach(function (key) {
+      ["cluster", "model", "optimizer", "exchange", "zero_stage", "backend", "cluster_text", "model_text"].forEach(function (key) {
         if (of(key).value !== run[key]) of(key).value = run[key];
+        if (of(key).tagName === "SELECT" && of(key).selectedIndex < 0) {  // a value of a DeepSpeed file
+          of(key).append(make("option", { value: run[key] }, [run[key]]));
+          of(key).value = run[key];
+        }
       });
+      ["node_gpus", "nics", "usd"].forEach(function (key) {
+        if (of(key).value !== String(run[key])) of(key).value = run[key];
+      });
+      const nodes = run.gpus / this.nodeSize();
+      of("nodes").value = Number.isInteger(nodes) ? nodes : "";
+      of("nodes").placeholder = nodes < 1 ? "part" : "";
       Object.keys(this.values).forEach((key) => {
         const all = this.values[key], slide = of(key + "_slide");
         slide.max = all.length - 1;
@@ -109,26 +133,25 @@
       });
       const preset = this.preset();
       of("nic").placeholder = preset ? lambcast.number(preset.nic_Gbps) : "";
-      document.getElementById("cluster_aside").textContent = preset ? preset.gpus_per_node + " x " +
-        preset.device + ", " + preset.nics + " x " + lambcast.number(preset.nic_Gbps) + " Gbit/s" : "";
+      of("node_gpus").placeholder = this.nodeSize();
+      of("nics").placeholder = preset ? preset.nics : "";
+      of("usd").placeholder = preset && preset.usd_per_gpu_hour ? lambcast.number(preset.usd_per_gpu_hour) : "none";
       document.getElementById("cluster_own").hidden = run.cluster !== "own";
       document.getElementById("model_own").hidden = run.model !== "own";
       const onebit = lambcast.isOnebit(run);
       of("exchange").disabled = onebit;
-      of("freeze_step").disabled = of("freeze_step_slide").disabled = !onebit;
+      of("freeze_step").disabled = of("freeze_step_slide").disabled = of("backend").disabled = !onebit;
     }
     ownRate() { return this.preset() ? this.preset().nic_Gbps : 100; }
     take(control) {
-      const key = control.name.replace(/_slide$/, "");
-      if (!(key in this.run)) return;
-      const before = this.run.cluster;
-      if (control.type === "range") this.run[key] = this.values[key][Number(control.value)];
-      else if (control.type === "number")
-        this.run[key] = control.value === "" ? (key === "nic" ? "" : this.run[key]) : Number(control.value);
-      else this.run[key] = control.value;
-      if (control.type === "number" && control.value === "" && key !== "nic") return;
-      if (key === "cluster" && this.run.cluster !== "own") this.run.nic = "";
-      if (key === "cluster" && this.run.cluster === "own" && this.run.cluster_text === "") this.begin(before);
+      const key = control.name.replace(/_slide$/, ""), run = this.run, before = run.cluster;
+      const empty = control.type === "number" && control.value === "";
+      if (key === "nodes" && !empty) run.gpus = Number(control.value) * this.nodeSize();
+      else if (!(key in run) || (empty && lambcast.defaults[key] !== "")) return;
+      else if (control.type === "range") run[key] = this.values[key][Number(control.value)];
+      else run[key] = control.type === "number" && !empty ? Number(control.value) : control.value;
+      if (key === "cluster" && run.cluster !== "own") run.nic = run.nics = run.node_gpus = "";
+      if (key === "cluster" && run.cluster === "own" && run.cluster_text === "") this.begin(before);
       this.show();
       this.changed();
     }
@@ -137,13 +160,6 @@
       const found = this.presets.clusters.find(function (c) { return c.name === preset; });
       if (found) this.run.cluster_text = found.text;
     }
-    async read(file, key) {
-      this.run[key + "_text"] = await file.text();
-      this.run[key] = "own";
-      this.show();
-      this.changed();
-    }
-    // Handles a dropped file: JSON is a model, any other file a cluster.
     drop() {
       const body = document.body;
       body.addEventListener("dragover", function (event) {
@@ -154,8 +170,7 @@
       body.addEventListener("drop", (event) => {
         event.preventDefault();
         body.classList.remove("dropping");
-        const file = event.dataTransfer.files[0];
-        if (file) this.read(file, /\.json$/i.test(file.name) ? "model" : "cluster");
+        this.dropped(Array.from(event.dataTransfer.files));
       });
     }
   }

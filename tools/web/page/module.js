@@ -138,20 +138,4 @@
     get bytes() { return this.instance.exports.memory.buffer.byteLength; }
   }
   root.LambcastEngine = Engine;
-
-  // Returns the bytes encoded in the text of join.sh: the padding count, then five digits of base
-  // 85 for four bytes.
-  root.lambcastBytes = function (text) {
-    const digits = new Uint8Array(128), count = (text.length - 1) / 5;
-    let next = 0;
-    for (let code = 33; code < 127; ++code)
-      if (!"<>&\"'\\`".includes(String.fromCharCode(code))) digits[code] = next++;
-    const view = new DataView(new ArrayBuffer(4 * count));
-    for (let i = 0; i < count; ++i) {
-      let word = 0;
-      for (let k = 1; k <= 5; ++k) word = word * 85 + digits[text.charCodeAt(5 * i + k)];
-      view.setUint32(4 * i, word);
-    }
-    return new Uint8Array(view.buffer, 0, 4 * count - Number(text[0]));
-  };
 })(typeof self === "undefined" ? globalThis : self);
