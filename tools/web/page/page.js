@@ -73,7 +73,7 @@
     plain: function () {
       show.bars(answers);
       show.memory(answers);
-      if (!lambcast.isOnebit(answers.of)) draws.advice();
+      if (!lambcast.isAdvised(answers.of)) draws.advice();
     },
     advice: function () {
       show.numbers(answers);

@@ -15,6 +15,10 @@
   const units = { nic: "Gbit/s", freeze_step: "%" };
 
   lambcast.isOnebit = function (run) { return run.optimizer in plainOf; };
+  // Whether the verdict is that of `advise`, which takes the fastest backend and no ZeRO.
+  lambcast.isAdvised = function (run) {
+    return lambcast.isOnebit(run) && run.backend === "nccl" && run.zero_stage === "0";
+  };
   lambcast.isCompressed = function (run) {
     return lambcast.isOnebit(run) || run.exchange !== "all_reduce";
   };
@@ -89,7 +93,7 @@
     const texts = textsOf(run), questions = { run: { command: "simulate", texts: texts } };
     if (clusters === null) questions.presets = { command: "presets" };
     questions.plain = { command: "simulate", texts: plainTextsOf(run) };
-    if (lambcast.isOnebit(run)) questions.advice = { command: "advise", texts: texts };
+    if (lambcast.isAdvised(run)) questions.advice = { command: "advise", texts: texts };
     if (lambcast.axisNameOf(run) !== "cluster" || clusters !== null)
       questions.curve = curveOf(run, node, clusters);
     return questions;
@@ -117,7 +121,7 @@
 
   lambcast.commandOf = function (run) {
     const texts = textsOf(run);
-    const words = ["lambcast", lambcast.isOnebit(run) ? "advise" : "simulate"];
+    const words = ["lambcast", lambcast.isAdvised(run) ? "advise" : "simulate"];
     Object.keys(texts).forEach(function (key) {
       if (key.includes(".")) words.push("--set", key + "=" + texts[key]);
       else words.push("--" + key.replace(/_/g, "-"), texts[key]);
