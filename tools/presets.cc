@@ -118,9 +118,9 @@ std::string names_text() {
   for (const PresetGroup& group : preset_groups) words.push_back(group.name);
   constexpr std::size_t width = 80;
   return wrapped(out, width) + fmt::format(
-                                   "Figures of each: lambcast presets list GROUP ({}, {}).\n"
-                                   "Whole, with sources: lambcast presets show NAME.\n",
-                                   fmt::join(words, ", "), all_groups);
+                                   "Figures: lambcast presets list {}|{}\n"
+                                   "Whole, with sources: lambcast presets show NAME\n",
+                                   fmt::join(words, "|"), all_groups);
 }
 
 int list_presets(const std::string& wanted) {

@@ -125,14 +125,14 @@ std::vector<Axis> axes_said(const SweepFlags& options) {
 
 // Flags narrow a sweep file; without a file, they define the sweep.
 SweepPlan plan_of(const SweepFlags& options) {
-  if (!options.file.empty())
-    return plan_named_sweep(options.file, options.what_if, axes_said(options));
+  const std::vector<Axis> axes = axes_said(options);
+  if (!options.file.empty()) return plan_named_sweep(options.file, options.what_if, axes);
   if (options.what_if.empty())
     throw Error(Exit::usage,
                 "FILE is missing; try: lambcast sweep bert_large, or flags: lambcast sweep --model "
                 "bert-large --cluster commodity-10gbe --optimizer onebit_lamb --micro-batch 64 "
                 "--global-batch 16384 --steps 5993 --freeze-step 1000 --scan gpus=8..64");
-  return plan_sweep_of_flags(options.what_if, axes_said(options));
+  return plan_sweep_of_flags(options.what_if, axes);
 }
 
 int jobs_of(const SweepFlags& options) {

@@ -89,11 +89,15 @@ std::string plain_value(std::string_view word) {
   return plain;
 }
 
+bool has_dot(std::string_view key) { return key.find('.') != std::string_view::npos; }
+
 // Returns the key of the table that is spelled most like this one; empty if none is like it.
 std::string closest_typed(const std::string& key) {
   std::vector<std::string> typed;
   for (const Hint& hint : typed_hints)
-    if (hint.what == Typed::key) typed.emplace_back(hint.word);
+    // A key of a description, which has a dot, is no misspelt key of a run.
+    if (hint.what == Typed::key && has_dot(hint.word) == has_dot(key))
+      typed.emplace_back(hint.word);
   return closest(key, typed);
 }
 
@@ -109,6 +113,9 @@ std::string_view hint_for(Typed what, std::string_view word) {
 
 void fail_unknown_key(const Where& where, const std::string& key,
                       std::span<const std::string> known) {
+  if (key.starts_with("wan."))
+    fail_input(where, "applies only to a cluster of several sites",
+               "lambcast sites, or advise, with --cluster two-regions or a file with [[site]]");
   std::string_view hint = hint_for(Typed::key, key);
   if (hint.empty() && closest(key, known).empty()) hint = hint_for(Typed::key, closest_typed(key));
   if (!hint.empty()) fail_input(where, fmt::format("unknown key '{}': {}", key, hint));

@@ -119,15 +119,13 @@ Overrides Words::below(std::string_view prefix) const {
 void Words::refuse_unknown() const {
   for (const auto& [key, value] : what_if_) {
     if (is_of_description(key)) continue;
-    if (!hint_for(Typed::key, key).empty()) fail_unknown_key({"", 0, key}, key, {});
+    if (!hint_for(Typed::key, key).empty() || key.starts_with("wan."))
+      fail_unknown_key({"", 0, key}, key, {});
     if (const std::size_t dot = key.find('.'); dot != std::string::npos) {
       static const std::vector<std::string> whose{"cluster", "device", "model"};
       if (const std::string meant = closest(key.substr(0, dot), whose); !meant.empty())
         fail_input({"", 0, key},
                    fmt::format("unknown key, did you mean '{}{}'?", meant, key.substr(dot)));
-      if (key.starts_with("wan."))
-        fail_input({"", 0, key}, "applies only to a cluster of several sites",
-                   "lambcast sites, or advise, with --cluster two-regions or a file with [[site]]");
       fail_input({"", 0, key},
                  "unknown key: keys of descriptions begin with cluster., device. or model.",
                  "those that lambcast help descriptions lists");

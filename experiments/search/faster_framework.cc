@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <queue>
 #include <string_view>
 #include <tuple>
 #include <vector>
@@ -15,17 +17,23 @@ std::optional<LayoutCandidate> fastest_layout(const LayoutSpace& space, double l
                                               LayoutJudge& judge,
                                               const std::function<bool()>& go_on) {
   const std::vector<LayoutCandidate> candidates = layout_candidates(space);
-  std::vector<std::pair<Duration, std::size_t>> order;  // bound and place
+  // bound, place, and whether the bound is that of judge()
+  using Entry = std::tuple<Duration, std::size_t, bool>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> open;
   for (std::size_t place = 0; place < candidates.size(); ++place)
     if (const auto least = judge.least_of_blocks(candidates[place]))
-      order.emplace_back(*least, place);
-  std::ranges::sort(order);
+      open.emplace(*least, place, false);
   std::optional<std::size_t> fastest;
-  for (const auto& [bound, place] : order) {
+  while (!open.empty()) {
+    const auto [bound, place, judged] = open.top();
+    open.pop();
     if (bound.us() > limit_us) break;
     if (!go_on()) return std::nullopt;
-    const Judged judged = judge.judge(candidates[place]);
-    if (!judged.least || judged.least->us() > limit_us) continue;
+    if (!judged) {
+      const Judged judgement = judge.judge(candidates[place]);
+      if (judgement.least) open.emplace(std::max(bound, *judgement.least), place, true);
+      continue;
+    }
     const auto time_us = judge.step_time_us(candidates[place], limit_us);
     if (!time_us || std::tuple(*time_us, place) >= std::tuple(limit_us, fastest.value_or(0)))
       continue;

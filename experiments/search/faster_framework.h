@@ -1,9 +1,9 @@
 // Finds a framework whose best layout is faster than the layouts of a search.
 //
-// The search goes by lower bounds (branch and bound): candidates are sorted by a bound that needs
-// the time of one block alone (LayoutJudge::least_of_blocks), and forecast in this order until the
-// bound exceeds the fastest step so far. Most candidates are never resolved, so it does not count
-// those that run.
+// The search goes by lower bounds, least first (branch and bound). A candidate first has a bound
+// that needs the time of one block alone (LayoutJudge::least_of_blocks), then, if it runs, that of
+// LayoutJudge::judge(), then its step time. The search ends when the least bound exceeds the
+// fastest step. Candidates beyond it are not resolved, so those that run are not counted.
 #pragma once
 
 #include <functional>

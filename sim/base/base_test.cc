@@ -109,6 +109,13 @@ TEST_CASE("errors: an unknown word gets a suggestion only if one is close") {
   CHECK_THROWS_WITH(fail_unknown({"", 0, "--optimizer"}, "optimizer", "onebit_lam", names),
                     Equals("--optimizer: unknown optimizer 'onebit_lam', did you mean "
                            "'onebit_lamb'? (allowed: lamb, onebit_lamb, adam)"));
+  // A guess replaces a list that would fill a screen.
+  std::vector<std::string> many(100, "key");
+  many.emplace_back("micro_batch");
+  CHECK_THROWS_WITH(fail_unknown({"", 0, "--list"}, "key", "micro_bach", many),
+                    Equals("--list: unknown key 'micro_bach', did you mean 'micro_batch'?"));
+  CHECK_THROWS_WITH(fail_unknown({"", 0, "--list"}, "key", "zzzzzz", many),
+                    Contains("(allowed: key, key"));
   CHECK(closest("sgd", names).empty());
   CHECK(closest("LAMB", names) == "lamb");
 }

@@ -100,7 +100,10 @@ void fail_unknown(const Where& where, std::string_view what, std::string_view wo
     text += fmt::format(", did you mean one of '{}'?", fmt::join(holders, "', '"));
   else if (!guess.empty() || !holders.empty())
     text += fmt::format(", did you mean '{}'?", guess.empty() ? holders.front() : guess);
-  fail_input(where, text, fmt::format("{}", fmt::join(candidates, ", ")));
+  // A guess needs no list that fills a screen.
+  constexpr std::size_t most_listed = 60;
+  const bool is_listed = candidates.size() <= most_listed || text.ends_with('\'');
+  fail_input(where, text, is_listed ? fmt::format("{}", fmt::join(candidates, ", ")) : "");
 }
 
 }  // namespace lambcast
