@@ -37,7 +37,8 @@ constexpr std::array usual_keys{UsualKey{"config", "ds.json"},
 struct OwnExample {
   std::string_view command, flag, example;
 };
-constexpr std::array own_examples{OwnExample{"sites", "cluster", "two-data-centres"},
+constexpr std::array own_examples{OwnExample{"advise", "exchange", "onebit"},
+                                  OwnExample{"sites", "cluster", "two-data-centres"},
                                   OwnExample{"sites", "set", "wan.up=10Gbit/s"}};
 
 std::string_view example_of(const UsualKey& key, std::string_view command) {

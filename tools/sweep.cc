@@ -317,7 +317,7 @@ Command add_sweep(CLI::App& app) {
     --steps 5993 --freeze-step 1000 --list global_batch=4096,16384,65536 --scan gpus=8..64
   lambcast sweep bert_large --out results
   mpirun -n 64 lambcast sweep bert_large --out results
-  lambcast sweep sweep.toml --out results --scan gpus=8:256:x2 --list optimizer=lamb,onebit_lamb)");
+  lambcast sweep sweep.toml --out results-own --scan gpus=8:256:x2 --list optimizer=lamb,onebit_lamb)");
   return [options] { return sweep_command(*options); };
 }
 
