@@ -13,9 +13,10 @@ namespace {
 
 // The time is rounded up, so that a flow never ends before its last byte.
 Duration time_for(double bytes, double rate) {
-  const double ps = std::ceil(bytes / rate * 1e12);
+  const double ps = bytes / rate * 1e12;
   if (ps >= 9.2e18) return Duration::seconds(ps * 1e-12);  // throws: the bytes are the user's
-  return Duration::picoseconds(static_cast<std::int64_t>(ps));
+  const auto whole = static_cast<std::int64_t>(ps);
+  return Duration::picoseconds(whole < ps ? whole + 1 : whole);
 }
 
 // Returns a free index of a vector, or extends the vector.
@@ -171,6 +172,7 @@ void FlowNetwork::settle() {
   if (!rates_.changed()) return;
   ++effort().solves;
   const std::span<const FlowId> changed = rates_.solve();
+  if (changed.size() == moving_) ends_.clear();  // all are outdated
   const auto queued = static_cast<std::ptrdiff_t>(ends_.size());
   for (const FlowId id : changed) queue_end(id);
   // Outdated ends are removed once there are many.

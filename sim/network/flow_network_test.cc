@@ -8,6 +8,7 @@
 #include <limits>
 #include <list>
 #include <random>
+#include <tuple>
 
 #include "sim/base/error.h"
 #include "sim/network/effort.h"
@@ -132,7 +133,8 @@ int check_random_rates(std::uint32_t seed, int changes) {
       rates.remove(static_cast<MaxMin::FlowId>(gone->owner));
       fluids.erase(gone);
     }
-    for (std::uint32_t i = below(4) == 0 ? 1 + below(40) : 1 + below(2); i > 0; --i) {
+    const bool adds = fluids.size() < 3 || below(3) > 0;
+    for (std::uint32_t i = below(4) == 0 ? 1 + below(40) : 1 + below(2); i > 0 && adds; --i) {
       std::vector<LinkId> path;
       for (std::uint32_t hop = 0; hop <= below(4); ++hop)
         if (const LinkId link = below(links); std::ranges::find(path, link) == path.end())
@@ -169,6 +171,44 @@ TEST_CASE("max-min: solving only affected flows gives the rates of a full solve"
 
 TEST_CASE("max-min: solving only affected flows is right in ten thousand cases", "[.long]") {
   CHECK(walk_random_rates(10'000) > 500'000);
+}
+
+// Flows to one link over links of their own, so that one link limits all of them at first and other
+// links or ceilings later.
+TEST_CASE("max-min: flows that share their only limit rise together as they end, to other limits") {
+  constexpr std::uint32_t uplinks = 8, each = 16;
+  for (const auto& [uplink, other, ceiling] :
+       {std::tuple{1e9, 0U, 1e9}, {0.4e9, 0U, 1e9}, {0.3e9, 6U, 1e9}, {1e9, 0U, 0.05e9}}) {
+    Topology topology;
+    for (VertexId i = 0; i <= uplinks + 1; ++i) topology.add_vertex({VertexKind::bus, 0, 0});
+    topology.add_link(0, 1, Bandwidth(1e9), LinkKind::local);
+    for (VertexId i = 0; i < uplinks; ++i)
+      topology.add_link(0, i + 2, Bandwidth(uplink), LinkKind::local);
+    MaxMin rates(topology);
+    const Flow one{Bytes(1), Bandwidth(ceiling)}, two{Bytes(1), Bandwidth(ceiling), 2};
+    std::list<std::vector<LinkId>> kept;
+    std::vector<Fluid> fluids;
+    const auto add = [&](std::vector<LinkId> path, const Flow& flow) {
+      const auto& on = kept.emplace_back(std::move(path));
+      const double highest = on.size() > 1 ? std::min(ceiling, uplink) : uplink;
+      fluids.push_back({on, &flow, rates.add(on, flow.weight, highest), 0, 0});
+    };
+    for (std::uint32_t i = 0; i < uplinks * each; ++i)
+      add({1 + i % uplinks, 0}, i % 3 == 0 ? two : one);
+    for (std::uint32_t i = 0; i < other; ++i) add({1 + i % 2}, two);
+    std::mt19937 random(3);
+    while (!fluids.empty()) {
+      INFO(fluids.size() << " flows, uplinks of " << uplink << ", ceiling " << ceiling);
+      rates.solve();
+      find_rates(topology, fluids);
+      for (const Fluid& fluid : fluids)
+        CHECK(rates.rate(static_cast<MaxMin::FlowId>(fluid.owner)) ==
+              Approx(fluid.rate).epsilon(1e-9));
+      const auto gone = fluids.begin() + static_cast<std::ptrdiff_t>(random() % fluids.size());
+      rates.remove(static_cast<MaxMin::FlowId>(gone->owner));
+      fluids.erase(gone);
+    }
+  }
 }
 
 TEST_CASE(

@@ -29,6 +29,7 @@ MaxMin::FlowId MaxMin::add(std::span<const LinkId> links, std::uint32_t weight, 
   const std::uint32_t reused = flow.reused;
   flow = {links, ceiling / weight, 0, 0, at_ceiling, weight, 0, reused, State::fixed};
   for (std::uint32_t i = 0; i < links.size(); ++i) add_to(links[i], id, i);
+  sole_ = at_ceiling;
   added_.push_back(id);
   return id;
 }
@@ -73,6 +74,8 @@ void MaxMin::become_wide(Carrier& carrier) {
 
 void MaxMin::remove(FlowId id) {
   Flow& flow = flows_[id];
+  if (flow.limit != sole_) sole_ = at_ceiling;
+  sole_weight_ -= flow.weight;
   for (const LinkId link : flow.links) {
     Carrier& carrier = carriers_[link];
     if (--carrier.count == 0) {
@@ -108,6 +111,7 @@ void MaxMin::join(FlowId id) {
 }
 
 std::span<const MaxMin::FlowId> MaxMin::solve() {
+  if (raise_sole()) return solved_;
   start();
   int spreads = 0;
   do {
@@ -116,6 +120,7 @@ std::span<const MaxMin::FlowId> MaxMin::solve() {
     fill();
   } while (spread());
   settle_links();
+  if (spreads > 1 || (sole_ != at_ceiling && !carriers_[sole_].all_solved)) sole_ = at_ceiling;
   for (const LinkId link : touched_) carriers_[link].touched = false;
   touched_.clear();
   added_.clear();
@@ -127,6 +132,45 @@ std::span<const MaxMin::FlowId> MaxMin::solve() {
     return same;
   });
   return solved_;
+}
+
+// Solves the case that only flows of the sole limit have ended. Returns whether it is that case.
+bool MaxMin::raise_sole() {
+  if (sole_ == at_ceiling || carriers_[sole_].count == 0) return false;
+  Carrier& sole = carriers_[sole_];
+  const double level = capacity(sole_) / sole_weight_, factor = level / sole.limits;
+  const auto load = [&](const Carrier& carrier) {
+    return carrier.fixed + (carrier.load - carrier.fixed) * factor;
+  };
+  const auto is_too_full = [&](LinkId link) {
+    const Carrier& carrier = carriers_[link];
+    return carrier.narrow && link != sole_ && load(carrier) > capacity(link) * (1 + rounding);
+  };
+  const auto limits_others = [&](LinkId link) {
+    const Carrier& carrier = carriers_[link];
+    return carrier.narrow && !carrier.all_solved && carrier.limits > 0;
+  };
+  if (level >= sole_ceiling_ || std::ranges::any_of(used_, is_too_full) ||
+      std::ranges::any_of(touched_, limits_others))
+    return false;
+  for (const LinkId link : used_) {
+    Carrier& carrier = carriers_[link];
+    carrier.load = load(carrier);
+    carrier.fastest = carrier.all_solved ? level : std::max(carrier.fastest, level);
+    if (carrier.all_solved && carrier.limits > 0) carrier.limits = level;
+  }
+  for (const LinkId link : touched_) {
+    carriers_[link].touched = false;
+    carriers_[link].added_weight = 0;
+  }
+  touched_.clear();
+  solved_.clear();
+  each_on(sole, [&](FlowId id, const Flow&) {
+    flows_[id].level = flows_[id].before = level;
+    solved_.push_back(id);
+  });
+  effort().filled += static_cast<std::int64_t>(solved_.size());
+  return true;
 }
 
 void MaxMin::start() {
@@ -171,13 +215,14 @@ void MaxMin::prepare() {
 
 void MaxMin::fill() {
   effort().filled += static_cast<std::int64_t>(solved_.size());
+  sole_ = at_ceiling;
   rising_ = solved_;
   for (int pass = 0; pass < most_passes && !rising_.empty(); ++pass) raise_together();
   if (!rising_.empty()) raise_by_heap();
 }
 
 void MaxMin::raise_together() {
-  double level = unlimited;
+  double level = unlimited, lowest_ceiling = unlimited;
   LinkId narrowest = at_ceiling;
   for (const LinkId link : used_) {
     const Carrier& carrier = carriers_[link];
@@ -185,9 +230,9 @@ void MaxMin::raise_together() {
     level = carrier.room / carrier.rising;
     narrowest = link;
   }
-  for (const FlowId id : rising_) {
-    if (flows_[id].ceiling >= level) continue;
-    level = flows_[id].ceiling;
+  for (const FlowId id : rising_) lowest_ceiling = std::min(lowest_ceiling, flows_[id].ceiling);
+  if (lowest_ceiling < level) {
+    level = lowest_ceiling;
     narrowest = at_ceiling;
   }
   const double reached = level * (1 + rounding);
@@ -204,6 +249,11 @@ void MaxMin::raise_together() {
   }
   LAMBCAST_CHECK(!full_.empty(), "max-min filling made no progress at {} B/s", level);
   if (full_.size() == rising_.size()) {
+    if (carries_all) {
+      sole_ = narrowest;
+      sole_weight_ = carriers_[narrowest].rising;
+      sole_ceiling_ = lowest_ceiling;
+    }
     freeze_all(level, reached);
     rising_.clear();
     return;
@@ -338,6 +388,7 @@ void MaxMin::settle_links() {
   for (const LinkId link : used_) {
     Carrier& carrier = carriers_[link];
     const bool all = carrier.solved == carrier.count, limited = carrier.least_limited < unlimited;
+    carrier.all_solved = all;
     carrier.load = carrier.fixed + carrier.filled;
     carrier.fastest = all ? carrier.top : std::max(carrier.fastest, carrier.top);
     if (all || carrier.limits == 0)

@@ -12,6 +12,9 @@
 // Flows that are solved together are filled progressively: all rates rise until a link is full or a
 // flow meets its ceiling; these flows freeze, and the others go on. The first few levels are found
 // by passes over all links and flows, the others with a heap of links.
+//
+// If one link limits all flows that it carries, as in an incast, and some of them end, the others
+// rise together to its capacity / weight, unless another link would be too full or a ceiling met.
 #pragma once
 
 #include <algorithm>
@@ -68,7 +71,7 @@ class MaxMin {
     std::vector<On> flows;  // may include removed flows
     std::uint32_t count = 0;
     bool narrow = false;  // cannot serve all flows at their ceilings; other links limit no flow
-    bool touched = false, used = false;
+    bool touched = false, used = false, all_solved = false;
     double ceilings = 0;            // sum over all flows, bytes per second
     std::int64_t added_weight = 0;  // weight added since the last solve()
     double load = 0;                // bytes per second
@@ -94,6 +97,7 @@ class MaxMin {
   void touch(LinkId link, std::int64_t weight);
   void join(FlowId id);
   void start();
+  bool raise_sole();
   void prepare();
   void fill();
   void raise_together();
@@ -144,6 +148,10 @@ class MaxMin {
   std::vector<FlowId> rising_, full_;
   std::vector<LinkId> used_;
   std::vector<Next> heap_;
+  // The link that limited all solved flows at the last solve(), if these are all its flows, with
+  // their weight and the lowest of their ceilings; else at_ceiling.
+  LinkId sole_ = at_ceiling;
+  double sole_weight_ = 0, sole_ceiling_ = 0;
 };
 
 }  // namespace lambcast
