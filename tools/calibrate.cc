@@ -245,13 +245,15 @@ MeasuredSteps measured_steps(const CalibrateOptions& options) {
     check_against_log(settings_of(log), file, steps.back());
     breakdowns += filled;
   }
+  std::vector<KindLevels> kinds;
   for (const std::string& file : options.traces) {
     const JobTrace trace = read_job_trace(file);
     steps.push_back(figure_of(trace, file, what_if));
     steps.back().what_if.emplace("steps", "1000");
     breakdowns += trace_report(trace, steps.back());
-    if (file == options.traces.front()) measured.kinds = kind_levels(trace, steps.back());
+    kinds.push_back(kind_levels(trace, steps.back()));
   }
+  measured.kinds = median_of(std::move(kinds));
   for (SourceFigure& figure : steps) {
     figure.stage = options.stage;
     figure.what_if.emplace("steps", "1000");  // the time of a step does not depend on it

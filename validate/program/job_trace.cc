@@ -1,11 +1,13 @@
 #include "validate/program/job_trace.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "sim/base/error.h"
 #include "sim/base/printable.h"
 #include "validate/program/recorded_trace.h"
+#include "validate/program/training_log.h"
 
 namespace lambcast {
 namespace {
@@ -121,10 +123,17 @@ JobTrace read_job_trace(const std::string& path) {
     trace.steps.push_back(step_of(recorded.kernels, spans[i]));
   trace.left_out = cut ? 2 : 0;
   const double begin = spans[cut ? 1 : 0].first, end = spans[spans.size() - (cut ? 2 : 1)].second;
-  for (const TracedKernel& kernel : recorded.kernels)
-    if (kernel.collective >= 0 && kernel.begin_us >= begin && kernel.begin_us < end)
+  for (const TracedKernel& kernel : recorded.kernels) {
+    if (kernel.begin_us < begin || kernel.begin_us >= end) continue;
+    const double us = kernel.end_us - kernel.begin_us;
+    if (kernel.collective >= 0)
       trace.collectives[static_cast<std::size_t>(kernel.collective)].times.push_back(
-          Duration::microseconds(kernel.end_us - kernel.begin_us));
+          Duration::microseconds(us));
+    if (kernel.kind != KernelKind::products || kernel.correlation == 0) continue;
+    if (const int call = recorded.products.call_of(kernel.correlation); call >= 0)
+      recorded.products.spend(call, us);
+  }
+  trace.products = recorded.products.products();
   std::erase_if(trace.collectives, [](const TracedCollective& call) { return call.times.empty(); });
   return trace;
 }
@@ -134,7 +143,13 @@ SourceFigure figure_of(const JobTrace& trace, const std::string& path, const Wha
   figure.name = printable(path);
   figure.what_if = what_if;
   figure.quantity = Quantity::step_time_s;
-  figure.measured = trace.median().time_us * 1e-6;
+  const double median_us = trace.median().time_us;
+  figure.measured = median_us * 1e-6;
+  double squares = 0;
+  for (const TracedStep& step : trace.steps) squares += std::pow(step.time_us / median_us - 1, 2);
+  const auto steps = static_cast<double>(trace.steps.size());
+  if (steps > 1)
+    figure.standard_error = standard_error_of_median(std::sqrt(squares / (steps - 1)), steps);
   return figure;
 }
 

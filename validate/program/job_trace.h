@@ -16,7 +16,7 @@
 // Computing is divided by kind: products first, then attention while no product runs, and so on.
 //
 // Source: facebookresearch/HolisticTraceAnalysis hta/common/types.py (kinds of kernels).
-// Left out: shapes of products, several ranks.
+// Left out: several ranks of one job in one file.
 #pragma once
 
 #include <array>
@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "validate/program/traced_collectives.h"
+#include "validate/program/traced_products.h"
 #include "validate/replay/source.h"
 
 namespace lambcast {
@@ -48,6 +49,7 @@ struct JobTrace {
   int left_out = 0;  // steps left out at the ends of the trace
   bool truncated = false;
   std::vector<TracedCollective> collectives = {};  // of these steps
+  std::vector<TracedProduct> products = {};        // of these steps, by shape
   // Returns the medians over the steps.
   TracedStep median() const;
 };
@@ -56,7 +58,8 @@ struct JobTrace {
 // format.
 JobTrace read_job_trace(const std::string& path);
 
-// Returns the trace as a measured run of `what_if`, with its median step.
+// Returns the trace as a measured run of `what_if`, with its median step and the standard error of
+// that median (training_log.h).
 SourceFigure figure_of(const JobTrace& trace, const std::string& path, const WhatIf& what_if);
 
 }  // namespace lambcast

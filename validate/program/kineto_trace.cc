@@ -14,6 +14,12 @@ namespace {
 
 constexpr std::string_view step_mark = "ProfilerStep#";
 
+// Returns a number of a trace as an integer; 0 unless it is one that a double holds exactly.
+std::int64_t whole(double value) {
+  constexpr double most = 9007199254740992;  // 2^53
+  return value > 0 && value < most ? static_cast<std::int64_t>(value) : 0;
+}
+
 // Reads the events of a trace one by one, so that a file of any size needs memory only for its
 // kernels.
 class TraceReader final : public nlohmann::json_sax<nlohmann::json> {
@@ -33,6 +39,7 @@ class TraceReader final : public nlohmann::json_sax<nlohmann::json> {
     if (depth_ == event_depth_ && key_ == "name") name_ = value;
     if (depth_ == event_depth_ && key_ == "ph") complete_ = value == "X";
     if (depth_ == event_depth_ && key_ == "cat") category_ = value;
+    if (depth_ == event_depth_ + 2 && key_ == "Input type" && type_.empty()) type_ = value;
     if (in_devices_ && key_ == "name" && recorded_.gpu.empty()) recorded_.gpu = value;
     if (depth_ == event_depth_ + 1) {
       if (key_ == "Collective name") call_.op = value;
@@ -54,6 +61,7 @@ class TraceReader final : public nlohmann::json_sax<nlohmann::json> {
     ++depth_;
     if (depth_ == 1 || (depth_ == 2 && key_ == "traceEvents")) event_depth_ = depth_ + 1;
     if (depth_ == 2 && key_ == "deviceProperties") in_devices_ = true;
+    if (depth_ == event_depth_ + 3 && key_ == "Input Dims") inputs_.emplace_back();
     return true;
   }
   bool end_array() override {
@@ -79,10 +87,15 @@ class TraceReader final : public nlohmann::json_sax<nlohmann::json> {
       if (key_ == "In msg nelems") call_.elements_in = value;
       if (key_ == "Out msg nelems") call_.elements_out = value;
       if (key_ == "Group size") call_.ranks = static_cast<int>(value);
+      if (key_ == "correlation" && value > 0)
+        correlation_ = static_cast<std::uint32_t>(whole(value));
     }
+    if (depth_ == event_depth_ + 3 && key_ == "Input Dims" && !inputs_.empty())
+      inputs_.back().push_back(whole(value));
     if (depth_ != event_depth_) return true;
     if (key_ == "ts") begin_us_ = value;
     if (key_ == "dur") duration_us_ = value;
+    if (key_ == "tid") thread_ = whole(value);
     return true;
   }
 
@@ -91,6 +104,10 @@ class TraceReader final : public nlohmann::json_sax<nlohmann::json> {
     category_.clear();
     complete_ = false;
     call_ = {};
+    inputs_.clear();
+    type_.clear();
+    correlation_ = 0;
+    thread_ = 0;
     begin_us_ = duration_us_ = -1;
   }
 
@@ -103,10 +120,15 @@ class TraceReader final : public nlohmann::json_sax<nlohmann::json> {
         (of_gpu ? recorded_.steps_of_gpu : recorded_.steps).push_back(span);
     } else if (category_ == "kernel" || category_ == "Kernel") {
       recorded_.kernels.push_back(
-          {span.first, span.second, kind_of_kernel(name_), number_of_call()});
+          {span.first, span.second, kind_of_kernel(name_), number_of_call(), correlation_});
     } else if (category_ == "gpu_memcpy" || category_ == "gpu_memset" || category_ == "Memcpy" ||
                category_ == "Memset") {
       recorded_.kernels.push_back({span.first, span.second, KernelKind::copies});
+    } else if (category_ == "cpu_op") {
+      if (const auto product = product_of(name_, inputs_, type_))
+        recorded_.products.add(*product, thread_, span.first, span.second);
+    } else if ((category_ == "cuda_runtime" || category_ == "cuda_driver") && correlation_ > 0) {
+      recorded_.products.add_launch(correlation_, thread_, span.first);
     }
   }
 
@@ -124,6 +146,10 @@ class TraceReader final : public nlohmann::json_sax<nlohmann::json> {
 
   RecordedTrace& recorded_;
   TracedCollective call_;
+  std::vector<TensorDims> inputs_;
+  std::string type_;
+  std::uint32_t correlation_ = 0;
+  std::int64_t thread_ = 0;
   int depth_ = 0, event_depth_ = none;
   bool in_devices_ = false, complete_ = false;
   std::string key_, name_, category_;

@@ -11,21 +11,24 @@
 //            annotations of the GPU do. Without such calls it is the range itself.
 //
 // Sources: pytorch/kineto libkineto/src/output_json.cpp; Nsight Systems, exported data.
-// Left out: shapes of products; with Nsight Systems, sizes of collectives.
+// Left out, with Nsight Systems: shapes of products and sizes of collectives.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "validate/program/job_trace.h"
+#include "validate/program/traced_products.h"
 
 namespace lambcast {
 
 struct TracedKernel {
   double begin_us = 0, end_us = 0;
   KernelKind kind = KernelKind::other;
-  int collective = -1;  // index into RecordedTrace::collectives; -1: not recorded
+  int collective = -1;            // index into RecordedTrace::collectives; -1: not recorded
+  std::uint32_t correlation = 0;  // number of its launch; 0: not recorded
 };
 
 struct RecordedTrace {
@@ -33,6 +36,7 @@ struct RecordedTrace {
   int gpus = 1;     // number of GPUs, of which the kernels of one are read
   std::vector<TracedKernel> kernels;
   std::vector<TracedCollective> collectives;  // their `times` are empty
+  ProductCalls products;
   std::vector<std::pair<double, double>> steps, steps_of_gpu;
   bool truncated = false;
 };

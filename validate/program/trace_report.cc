@@ -15,6 +15,7 @@
 #include "models/training/price/slowest_rank.h"
 #include "models/training/run/forecast.h"
 #include "sim/base/error.h"
+#include "validate/calibrate/calibrate.h"
 #include "validate/program/level_fit.h"
 
 namespace lambcast {
@@ -157,6 +158,18 @@ KindLevels kind_levels(const JobTrace& trace, const SourceFigure& figure) {
   return {levels[0] / mean, levels[1] / mean, levels[2] / mean};
 }
 
+KindLevels median_of(std::vector<KindLevels> levels) {
+  std::erase(levels, KindLevels());
+  if (levels.empty()) return {};
+  const auto middle = [&](double KindLevels::*kind) {
+    std::vector<double> values;
+    for (const KindLevels& of : levels) values.push_back(of.*kind);
+    return validate::quantile(std::move(values), 0.5);
+  };
+  return {middle(&KindLevels::products), middle(&KindLevels::attention),
+          middle(&KindLevels::element_wise)};
+}
+
 std::string trace_report(const JobTrace& trace, const SourceFigure& figure) {
   const TracedRun run = forecast_of(figure);
   check_gpu(trace, run.plan.device->name, figure.name);
@@ -188,6 +201,10 @@ std::string trace_report(const JobTrace& trace, const SourceFigure& figure) {
          table_of(parts) + table_of({{"step", step.time_us, run.step.step_time_us}}) +
          fmt::format("Communication behind computing: {:.2f} ms measured.\n", hidden_us * 1e-3) +
          largest_of(parts) +
+         (run.plan.device->rates
+              ? products_report(trace.products, static_cast<int>(trace.steps.size()),
+                                rates_of_slowest(run.plan, 1))
+              : "") +
          collectives_report(trace.collectives, static_cast<int>(trace.steps.size()),
                             run.plan.cluster, run.plan.gpus);
 }

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "topologies/program_level.h"
 #include "validate/program/job_trace.h"
@@ -31,5 +32,9 @@ std::string trace_report(const JobTrace& trace, const SourceFigure& figure);
 // if the passes are not priced kernel by kernel or the trace has no kernel of a forecast kind: an
 // unfused attention runs as products and element-wise kernels.
 KindLevels kind_levels(const JobTrace& trace, const SourceFigure& figure);
+
+// Returns the levels of the kinds over several traces: the median of each kind. Traces whose levels
+// are all 1 do not take part.
+KindLevels median_of(std::vector<KindLevels> levels);
 
 }  // namespace lambcast

@@ -19,8 +19,6 @@
 namespace lambcast {
 namespace {
 
-constexpr double error_of_median = 1.2533;  // relative to a mean's, for normal values: sqrt(pi / 2)
-
 // How a program writes a step. `also` must precede the label in the row.
 struct RowFormat {
   std::string_view program, also, label;
@@ -282,7 +280,7 @@ SourceFigure figure_of(const TrainingLog& log, const std::string& file, const Wh
   figure.name = fmt::format("{}: {}", file, steps_of(log));
   figure.quantity = log.quantity;
   figure.measured = log.median;
-  figure.standard_error = error_of_median * log.spread / std::sqrt(log.rows);
+  figure.standard_error = standard_error_of_median(log.spread, log.rows);
   figure.what_if = what_if;
   filled = fill_from_log(settings_of(log), file, figure);
   if (log.rows > 1) filled += fmt::format("{}: {}\n\n", file, steps_counted(log));

@@ -30,6 +30,7 @@
 // Not modelled: TFLOP/s, which programs count in different ways.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -45,6 +46,11 @@ namespace lambcast {
 struct StepsLeftOut {
   int earlier_starts = 0, skipped = 0, other_batches = 0, first = 0, outliers = 0;
 };
+
+// Returns the standard error of the median of n normal values, sqrt(pi / 2) of a mean's.
+inline double standard_error_of_median(double spread, double n) {
+  return 1.2533 * spread / std::sqrt(n);
+}
 
 struct TrainingLog {
   std::string program;
