@@ -24,7 +24,7 @@ struct Calls {
 
 // Leaves out calls much smaller than the largest, such as overflow flags, since they take little of
 // the time.
-Calls calls_of(const TrainingPlan& training, const MeasuredCall& wanted) {
+Calls calls_of(const TrainingPlan& training, const CallKind& wanted) {
   constexpr double little = 0.01;
   std::vector<Call> all;
   double largest = 0;
@@ -67,7 +67,7 @@ std::string sizes_text(const Calibration::Range& sizes) {
 }
 
 // Returns the sizes and nodes of the run's calls that no log covers, as parts of a sentence.
-std::vector<std::string> lacks_of(const Calibration& calibration, const MeasuredCall& wanted,
+std::vector<std::string> lacks_of(const Calibration& calibration, const CallKind& wanted,
                                   const Calls& calls) {
   std::vector<std::string> lacks;
   if (std::ranges::find(calibration.operations, wanted.op) == calibration.operations.end())

@@ -83,8 +83,8 @@ Value exposed(const TrainingPlan&, const Forecast& forecast) {
 
 // Splits the effect of each source of error between useful work and lost time. Kernels of a 1-bit
 // optimizer add to both, in proportion to their times. Communication that a longer pass hides
-// counts as work. Passes of a layout contain collectives, so they are left out here and priced
-// again.
+// counts as work. Longer passes of a layout also prolong its bubble, so they are left out here and
+// priced again.
 RatioInterval useful_share(const TrainingPlan& training, const Forecast& forecast, double useful) {
   const auto mean_of = [&](PartGroup part) {
     return mean_us(forecast, [&](const StepForecast& of) { return part_times(of)[part]; });

@@ -46,16 +46,9 @@ double efficiency_with_passes_at(End end, const TrainingPlan& training, double u
 }
 
 PassError pass_error(const TrainingPlan& training, double useful, double step_s) {
-  PassError error;
-  const auto add = [&](End one, End two) {
-    const double a = efficiency_with_passes_at(one, training, useful, step_s);
-    const double b = efficiency_with_passes_at(two, training, useful, step_s);
-    error.below = std::hypot(error.below, std::log(useful / std::min({a, b, useful})));
-    error.above = std::hypot(error.above, std::log(std::max({a, b, useful}) / useful));
-  };
-  add(End::wires_low, End::wires_high);
-  add(End::compute_low, End::compute_high);
-  return error;
+  const double a = efficiency_with_passes_at(End::compute_low, training, useful, step_s);
+  const double b = efficiency_with_passes_at(End::compute_high, training, useful, step_s);
+  return {std::log(useful / std::min({a, b, useful})), std::log(std::max({a, b, useful}) / useful)};
 }
 
 }  // namespace lambcast

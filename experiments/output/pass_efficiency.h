@@ -1,12 +1,11 @@
-// Interval of the share of a step that a layout spends computing, from the errors of its passes.
-// The passes are priced with every computation, and with every collective inside them, at either
-// end of its interval (models/training/price/interval.h). A step takes t and computes for u. If its
-// passes take p longer and compute for c more, the share is
+// Interval of the share of a step that a layout spends computing, from the errors of computation.
+// The passes are priced with every computation at either end of its interval
+// (models/training/price/interval.h). A step takes t and computes for u. If its passes take p
+// longer and compute for c more, the share is
 //
 //   (u + c) / (t + p)
 //
 // The bubble of a pipeline grows with computation, so an error of computation nearly cancels.
-// Exposed collectives reduce the share.
 #pragma once
 
 #include "models/training/plan/training_plan.h"
@@ -19,8 +18,7 @@ namespace lambcast {
 double efficiency_with_passes_at(End end, const TrainingPlan& training, double useful,
                                  double step_s);
 
-// Combined errors of computation and collectives as logarithms, below and above. The two are
-// independent.
+// Errors as logarithms, below and above.
 struct PassError {
   double below = 0, above = 0;
 };

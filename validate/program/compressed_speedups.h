@@ -5,8 +5,7 @@
 //
 // Errors that both runs share cancel, so a speed-up tests the exchange better than either step
 // does. The table counts the measured speed-ups inside the forecast's interval
-// (models/training/run/error_source.h). Passes of two frameworks err independently. Collectives
-// within the passes of a layout err with the passes, so intervals of ZeRO++ are too narrow.
+// (models/training/run/error_source.h). Passes of two frameworks err independently.
 //
 // The speed-ups of 1-bit Adam in DeepSpeed's blog are separate, since some of their rows set
 // parameters (grade R). They are listed one by one to show the trend with the number of GPUs.

@@ -12,16 +12,23 @@ TEST_CASE("compressed speed-ups: nine in ten have the right sign, and half are w
   const std::vector<CompressedSpeedup> speedups = compressed_speedups();
   INFO(speedup_table(speedups));
   std::vector<double> off, off_of_deepspeed;
-  double right = 0;
+  double right = 0, inside = 0, inside_of_deepspeed = 0;
   for (const CompressedSpeedup& one : speedups) {
     off.push_back(std::abs(std::log(one.forecast / one.measured)));
-    if (one.program == "DeepSpeed ZeRO++") off_of_deepspeed.push_back(off.back());
+    if (one.program == "DeepSpeed ZeRO++") {
+      off_of_deepspeed.push_back(off.back());
+      inside_of_deepspeed += one.inside() ? 1 : 0;
+    }
     right += one.has_right_sign() ? 1 : 0;
+    inside += one.inside() ? 1 : 0;
   }
   CHECK(speedups.size() == 49);
   CHECK(off_of_deepspeed.size() == 20);
   CHECK(std::expm1(validate::quantile(off_of_deepspeed, 0.5)) <= 0.08);
   CHECK(right / static_cast<double>(speedups.size()) >= 0.9);
+  CHECK(inside / static_cast<double>(speedups.size()) >= 0.85);
+  CHECK(inside / static_cast<double>(speedups.size()) <= 0.95);
+  CHECK(inside_of_deepspeed >= 17);
   CHECK(std::expm1(validate::quantile(off, 0.5)) <= 0.2);
 }
 

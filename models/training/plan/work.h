@@ -62,6 +62,14 @@ struct Call {
   Place place = {};            // place of the group's first member
 };
 
+// The kind of a collective: the library that carries it, and its operation.
+struct CallKind {
+  Backend backend = Backend::nccl;
+  Op op = Op::all_reduce;
+  bool operator==(const CallKind&) const = default;
+};
+inline CallKind call_kind(const Call& call) { return {call.backend, call.op}; }
+
 // Returns a call over NCCL with the library's own choice of algorithm.
 inline Call call(const ProcessGroup& group, Op op, double bytes) {
   return {group, Backend::nccl, op, Bytes(bytes)};

@@ -22,7 +22,9 @@ const CollectiveCost& MeetingStages::cost(const Call& call) const {
 }
 
 Duration MeetingStages::time(const Call& call) const {
+  const bool errs = !only_ || *only_ == call_kind(call);
   const auto at_end = [&](const CollectiveCost& cost) {
+    if (!errs) return cost.time;
     if (end_ == End::wires_low) return cost.interval.low;
     return end_ == End::wires_high ? cost.interval.high : cost.time;
   };

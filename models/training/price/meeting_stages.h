@@ -19,6 +19,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 
 #include "models/training/price/pass_price.h"
 
@@ -27,9 +28,11 @@ namespace lambcast {
 class MeetingStages {
  public:
   // `on` is the cluster and its network model; the group is taken from each call. `meeting` is u.
+  // With `only`, collectives of other kinds take their expected times at the ends for wires.
   MeetingStages(const PipelinePlan& plan, const CollectiveCosts::Setting& on,
-                CollectiveCosts& costs, End end, double meeting)
-      : plan_(plan), on_(on), costs_(costs), end_(end), meeting_(meeting) {}
+                CollectiveCosts& costs, End end, double meeting,
+                std::optional<CallKind> only = std::nullopt)
+      : plan_(plan), on_(on), costs_(costs), end_(end), meeting_(meeting), only_(only) {}
 
   // Returns the cost if all `priced_with` stages make the call at once.
   const CollectiveCost& cost(const Call& call) const;
@@ -44,6 +47,7 @@ class MeetingStages {
   CollectiveCosts& costs_;
   End end_;
   double meeting_;
+  std::optional<CallKind> only_;
 };
 
 // Returns u of a priced pipeline.

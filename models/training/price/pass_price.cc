@@ -23,11 +23,11 @@ using parallel::ChunkContent;
 class PipelinePricer {
  public:
   PipelinePricer(const PipelinePlan& plan, const TrainingPlan& training, CollectiveCosts& costs,
-                 End end, double compute_width, double meeting)
+                 End end, double compute_width, double meeting, std::optional<CallKind> only)
       : plan_(plan),
         training_(training),
         stages_(plan, {training.cluster, {}, training.network, training.expand}, costs, end,
-                meeting),
+                meeting, only),
         copies_(copy_rates(training.parallelism->offload,
                            host_copies(*training.cluster, *training.device))),
         off_(end == End::compute_low    ? std::exp(-compute_width)
@@ -439,9 +439,10 @@ class PipelinePricer {
 }  // namespace
 
 PipelinePrice price_pipeline(const PipelinePlan& plan, const TrainingPlan& training,
-                             CollectiveCosts& costs, End end, double compute_width) {
+                             CollectiveCosts& costs, End end, double compute_width,
+                             std::optional<CallKind> only) {
   return with_stages_meeting(plan, [&](double meeting) {
-    return PipelinePricer(plan, training, costs, end, compute_width, meeting).price();
+    return PipelinePricer(plan, training, costs, end, compute_width, meeting, only).price();
   });
 }
 

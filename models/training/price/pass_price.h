@@ -31,6 +31,7 @@
 // slowdown (Korthikanti et al. 2022, table 5).
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "models/device/compute_interval.h"
@@ -124,8 +125,10 @@ struct PipelinePrice {
 };
 
 // Returns the price with all collectives, or all computations, at `end` of their intervals.
-// `compute_width` is the half-width of computations, in logarithms.
+// `compute_width` is the half-width of computations, in logarithms. With `only`, collectives of
+// other kinds take their expected times.
 PipelinePrice price_pipeline(const PipelinePlan& plan, const TrainingPlan& training,
-                             CollectiveCosts& costs, End end, double compute_width);
+                             CollectiveCosts& costs, End end, double compute_width,
+                             std::optional<CallKind> only = std::nullopt);
 
 }  // namespace lambcast

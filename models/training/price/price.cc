@@ -15,6 +15,7 @@
 #include "models/training/price/passage.h"
 #include "models/training/price/rate_sources.h"
 #include "models/training/price/stretches.h"
+#include "topologies/common_error.h"
 #include "topologies/nic_limit.h"
 
 namespace lambcast {
@@ -58,10 +59,15 @@ class Pricer {
     plan_ = &*plan.pipeline;
     passage_.basis = training.program ? Basis::this_machine : Basis::kernels;
     passage_.width = width_of_passes(training);
-    for (const End end : all_ends)
-      if (end == End::expected || intervals == Intervals::found)
-        pipelines_[static_cast<std::size_t>(end)] =
-            price_pipeline(*plan_, training, costs, end, passage_.width.log);
+    passes_ = PassesAtEnds(
+        *plan_, intervals,
+        [&](End end, std::optional<CallKind> only) {
+          return price_pipeline(*plan_, training, costs, end, passage_.width.log, only);
+        },
+        [&](const Call& call) -> PassesAtEnds::CallError {
+          const CalibratedInterval& ends = cost_of(call).interval;
+          return {ends.high - ends.low, common_error(cluster_, call.backend, call.op, call.group)};
+        });
   }
 
   Price price(const PlanOp& op) {
@@ -123,7 +129,7 @@ class Pricer {
 
   // Notes the kernels of a segment that makes up `part` of the stage's passes.
   void note_kernels(int stage, double part) const {
-    const std::vector<ChunkPrice>& chunks = pipeline_at(End::expected).chunks;
+    const std::vector<ChunkPrice>& chunks = passes_.expected().chunks;
     for (std::size_t position = 0; position < chunks.size(); ++position)
       if (plan_->pipeline.stage_at(static_cast<int>(position)) == stage)
         note_kernels(chunks[position].reads, part * plan_->pipeline.micro_batches);
@@ -158,14 +164,10 @@ class Pricer {
   Price price(const PlanOp&, const StageWork& work) {
     const auto stage = static_cast<std::size_t>(work.stage);
     const int last = plan_->pipeline.chunks + 1;
-    const PipelinePrice& expected = pipeline_at(End::expected);
+    const PipelinePrice& expected = passes_.expected();
     Price price = of(stretch_time(*plan_, expected, work));
     note_passes(work.stage, price.time);
-    if (intervals_ == Intervals::found) {
-      const auto at = [&](End end) { return stretch_time(*plan_, pipeline_at(end), work); };
-      price.wires = {at(End::wires_low), at(End::wires_high)};
-      price.compute = {at(End::compute_low), at(End::compute_high)};
-    }
+    if (intervals_ == Intervals::found) passes_.set_intervals(work, price);
     price.coverage = expected.covered ? passage_.width.coverage : std::nullopt;
     price.calibrated = expected.calibrated;
     price.basis = passage_.basis;
@@ -194,7 +196,7 @@ class Pricer {
       note("shard_handling",
            {Kind::fitted, "DeepSpeed blog of 2022-07-26, 175B on 128 and 1,024 A100"});
     note_scales();
-    const PipelinePrice& expected = pipeline_at(End::expected);
+    const PipelinePrice& expected = passes_.expected();
     const Duration all = stretches_time(*plan_, expected, stage);
     if (all == Duration()) return;
     note_kernels(stage, stretch / all);
@@ -207,7 +209,7 @@ class Pricer {
 
   // Returns the share of a stage's collectives that is hidden behind computation.
   double hidden_share(int of_stage) const {
-    const PipelinePrice& expected = pipeline_at(End::expected);
+    const PipelinePrice& expected = passes_.expected();
     const auto stage = static_cast<std::size_t>(of_stage);
     const Duration exposed = expected.exposed[stage] + expected.time.stages[stage].sending;
     const Duration all = expected.communication[stage];
@@ -217,7 +219,7 @@ class Pricer {
   // Adds the segment's share of the bytes that the stage's passes send. Other stages on the node
   // add their own loads.
   void add_loads(const StageWork& work, Price& price) const {
-    const PipelinePrice& expected = pipeline_at(End::expected);
+    const PipelinePrice& expected = passes_.expected();
     const parallel::Pipeline& pipeline = plan_->pipeline;
     const Duration all = stretches_time(*plan_, expected, work.stage);
     if (price.time == Duration() || all == Duration()) return;
@@ -241,10 +243,6 @@ class Pricer {
       }
     }
     price.hidden = hidden_share(work.stage);
-  }
-
-  const PipelinePrice& pipeline_at(End end) const {
-    return pipelines_[static_cast<std::size_t>(end)];
   }
 
   Price price(const PlanOp& op, const MemoryWork& work) const {
@@ -322,7 +320,7 @@ class Pricer {
   // flow model, which shares the network itself.
   double turns_on_nics(const PlanOp& op, const Call& beside) {
     if (!plan_ || beside.group.nodes() == 1 || training_.network == NetworkModel::flow) return 0;
-    const PipelinePrice& expected = pipeline_at(End::expected);
+    const PipelinePrice& expected = passes_.expected();
     Duration all, between_nodes;
     for (std::size_t position = 0; position < expected.calls.size(); ++position) {
       if (plan_->pipeline.stage_at(static_cast<int>(position)) != op.rank_class) continue;
@@ -345,7 +343,7 @@ class Pricer {
     const double share = lost_to_collectives(work.beside.group, *training_.cluster, *device_.rates);
     const double turns = turns_on_nics(op, work.beside);
     const PassesBeside passes =
-        plan_ ? passes_beside(*plan_, pipeline_at(End::expected), op.rank_class, work.first_only)
+        plan_ ? passes_beside(*plan_, passes_.expected(), op.rank_class, work.first_only)
               : PassesBeside{passage_.backward.scaled(work.of_backward) * op.times, {}};
     const auto waited = [&](Duration all) { return lost_beside(all, passes.time, turns); };
     const auto until = [&](Duration all) {
@@ -422,8 +420,8 @@ class Pricer {
   Passage passage_;
   const PipelinePlan* plan_ = nullptr;  // null without a layout
   Intervals intervals_;
-  CostSources* sources_;                                  // or null
-  std::array<PipelinePrice, all_ends.size()> pipelines_;  // by End
+  CostSources* sources_;  // or null
+  PassesAtEnds passes_;   // with a layout
   // Collectives priced so far, by stage and by whether they overlap its first segment only.
   struct BesideKernels {
     Duration expected, low, high;

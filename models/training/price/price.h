@@ -45,6 +45,14 @@ struct Load {
   double times = 0;
 };
 
+// Interval of passes if only their collectives of one kind err. c is the share of the variance of
+// this error that other collectives of the cluster have in common (topologies/common_error.h).
+struct WiresOfKind {
+  CallKind kind;
+  Interval wires;
+  double c = 0;
+};
+
 // Total price of an operation over all its repetitions.
 struct Price {
   Duration time;
@@ -64,7 +72,8 @@ struct Price {
   // The share of a slowdown of passes that is a wait for NICs. It counts as exposed communication
   // for every category of operation.
   double waits_for_nics = 0;
-  std::optional<StagePasses> passes;  // totals of the stage; set for its last segment only
+  std::vector<WiresOfKind> wires_by_kind;  // of a layout's passes
+  std::optional<StagePasses> passes;       // totals of the stage; set for its last segment only
   // Network load of this segment; used only by the shared-network model (shared_step.h). `hidden`
   // is the share of the load that overlaps kernels.
   std::vector<Load> loads;

@@ -33,6 +33,45 @@ Duration stretches_time(const PipelinePlan& plan, const PipelinePrice& price, in
   return stretch_end(plan, price, {stage, plan.pipeline.chunks + 1});
 }
 
+PassesAtEnds::PassesAtEnds(const PipelinePlan& plan, Intervals intervals, const PriceAt& price_at,
+                           const std::function<CallError(const Call&)>& error_of)
+    : plan_(&plan) {
+  at_.front() = price_at(End::expected, std::nullopt);
+  if (intervals == Intervals::left_out) return;
+  for (const End end : all_ends)
+    if (end != End::expected) at_[static_cast<std::size_t>(end)] = price_at(end, std::nullopt);
+  for (const std::vector<CallsMade>& of_chunk : expected().calls)
+    for (const CallsMade& made : of_chunk) {
+      const CallError error = error_of(*made.call);
+      const double width_s = error.width.s() * static_cast<double>(made.times);
+      if (!(width_s > 0)) continue;
+      auto of = std::ranges::find(kinds_, call_kind(*made.call), &OfKind::kind);
+      if (of == kinds_.end()) of = kinds_.insert(of, {call_kind(*made.call), 0, 0, {}, {}});
+      of->width_s += width_s;
+      of->c += (error.c - of->c) * width_s / of->width_s;
+    }
+  for (OfKind& of : kinds_) {
+    const auto at = [&](End end) {
+      return kinds_.size() == 1 ? at_[static_cast<std::size_t>(end)] : price_at(end, of.kind);
+    };
+    of.low = at(End::wires_low);
+    of.high = at(End::wires_high);
+  }
+}
+
+void PassesAtEnds::set_intervals(const StageWork& work, Price& price) const {
+  const auto between = [&](const PipelinePrice& low, const PipelinePrice& high) {
+    return Interval{stretch_time(*plan_, low, work), stretch_time(*plan_, high, work)};
+  };
+  const auto at = [&](End end) -> const PipelinePrice& {
+    return at_[static_cast<std::size_t>(end)];
+  };
+  price.wires = between(at(End::wires_low), at(End::wires_high));
+  price.compute = between(at(End::compute_low), at(End::compute_high));
+  for (const OfKind& of : kinds_)
+    price.wires_by_kind.push_back({of.kind, between(of.low, of.high), of.c});
+}
+
 PassesBeside passes_beside(const PipelinePlan& plan, const PipelinePrice& price, int stage,
                            bool first_only) {
   const auto end = [&](int segment) { return stretch_end(plan, price, {stage, segment}); };

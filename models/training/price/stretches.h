@@ -6,9 +6,13 @@
 // pass.
 #pragma once
 
+#include <array>
+#include <functional>
+#include <optional>
 #include <vector>
 
 #include "models/training/price/pass_price.h"
+#include "models/training/price/price.h"
 
 namespace lambcast {
 
@@ -18,6 +22,39 @@ Duration stretch_time(const PipelinePlan& plan, const PipelinePrice& price, cons
 
 // Returns the total time of all segments of a stage.
 Duration stretches_time(const PipelinePlan& plan, const PipelinePrice& price, int stage);
+
+// Prices of a pipeline with its inputs at the ends of their intervals: all computations, all
+// collectives, and the collectives of each kind alone.
+class PassesAtEnds {
+ public:
+  // Returns the price at an end, where only collectives of one kind err if a kind is given.
+  using PriceAt = std::function<PipelinePrice(End, std::optional<CallKind>)>;
+  // Error of one call: the width of its interval, and c (price.h).
+  struct CallError {
+    Duration width;
+    double c = 0;
+  };
+
+  PassesAtEnds() = default;
+  // Without intervals, only the expected price is found.
+  PassesAtEnds(const PipelinePlan& plan, Intervals intervals, const PriceAt& price_at,
+               const std::function<CallError(const Call&)>& error_of);
+
+  const PipelinePrice& expected() const { return at_[0]; }
+  // Sets the intervals of a segment.
+  void set_intervals(const StageWork& work, Price& price) const;
+
+ private:
+  struct OfKind {
+    CallKind kind;
+    double width_s = 0, c = 0;  // sum over calls, and their mean weighted with it
+    PipelinePrice low, high;
+  };
+
+  const PipelinePlan* plan_ = nullptr;
+  std::array<PipelinePrice, all_ends.size()> at_;  // by End
+  std::vector<OfKind> kinds_;                      // empty without intervals
+};
 
 // A pass of one micro batch that a stage's collectives overlap: the first forward pass or the last
 // backward pass.

@@ -22,9 +22,9 @@ constexpr std::size_t plain_kernels = 4, onebit_kernels = plain_kernels + implem
 constexpr std::size_t collectives = onebit_kernels + implementations;
 static_assert(collectives + carriers * operations == error_sources);
 
-std::size_t of_call(const Call& call) {
-  return collectives + static_cast<std::size_t>(call.backend) * operations +
-         static_cast<std::size_t>(call.op);
+std::size_t of_call(const CallKind& kind) {
+  return collectives + static_cast<std::size_t>(kind.backend) * operations +
+         static_cast<std::size_t>(kind.op);
 }
 
 // Returns the source of kernels. A 1-bit optimizer's update and compression are implemented alike,
@@ -39,8 +39,8 @@ std::size_t source_of(const PlanOp& op, OptimizerType optimizer, Kernels kernels
   return std::visit(
       [&](const auto& work) -> std::size_t {
         using Of = std::decay_t<decltype(work)>;
-        if constexpr (std::is_same_v<Of, Call>) return of_call(work);
-        if constexpr (std::is_same_v<Of, Slowdown>) return of_call(work.beside);
+        if constexpr (std::is_same_v<Of, Call>) return of_call(call_kind(work));
+        if constexpr (std::is_same_v<Of, Slowdown>) return of_call(call_kind(work.beside));
         if constexpr (std::is_same_v<Of, HostCopy> || std::is_same_v<Of, HostUpdate>)
           return to_and_from_host;
         if constexpr (std::is_same_v<Of, MemoryWork>) return gradient_copies;
@@ -51,19 +51,43 @@ std::size_t source_of(const PlanOp& op, OptimizerType optimizer, Kernels kernels
       op.work);
 }
 
-Interval ends_of(const Price& price) { return interval_of(price.time, price.wires, price.compute); }
+// An operation that a source moves, the ends of its time, and the part of this error that other
+// collectives have in common.
+struct Moved {
+  OpId op;
+  Interval ends;
+  double c = 0;
+};
+using MovedBySource = std::array<std::vector<Moved>, error_sources>;
 
-// Returns the mean of c (common_error.h) over the calls of one collective, weighted with the widths
-// of their intervals.
-double common_share(const StepRun& step, const std::vector<OpId>& ops, const Cluster& cluster) {
-  double common = 0, all = 0;
-  for (const OpId op : ops) {
+MovedBySource moved_by_source(const StepRun& step, const TrainingPlan& training) {
+  MovedBySource moved;
+  for (OpId op = 0; op < step.prices.size(); ++op) {
+    const Price& price = step.prices[op];
     const auto& work = step.plan.ops[op].work;
-    const Slowdown* slowdown = std::get_if<Slowdown>(&work);
-    const Call& call = slowdown == nullptr ? std::get<Call>(work) : slowdown->beside;
-    const Interval ends = ends_of(step.prices[op]);
-    const double width = (ends.high - ends.low).s();
-    common += width * common_error(cluster, call.backend, call.op, call.group);
+    if (std::holds_alternative<StageWork>(work)) {
+      moved[passes].push_back({op, price.compute});
+      for (const WiresOfKind& of : price.wires_by_kind)
+        moved[of_call(of.kind)].push_back({op, of.wires, of.c});
+      continue;
+    }
+    const Call* call = std::get_if<Call>(&work);
+    if (const Slowdown* slowdown = std::get_if<Slowdown>(&work)) call = &slowdown->beside;
+    const double c =
+        call == nullptr ? 0 : common_error(*training.cluster, call->backend, call->op, call->group);
+    moved[source_of(step.plan.ops[op], training.optimizer(), training.kernels)].push_back(
+        {op, interval_of(price.time, price.wires, price.compute), c});
+  }
+  return moved;
+}
+
+// Returns the mean of c over the operations of a source, weighted with the widths of their
+// intervals.
+double common_share(const std::vector<Moved>& moved) {
+  double common = 0, all = 0;
+  for (const Moved& of : moved) {
+    const double width = (of.ends.high - of.ends.low).s();
+    common += width * of.c;
     all += width;
   }
   return all > 0 ? common / all : 0;
@@ -109,9 +133,7 @@ TimeAtEnds time_at_ends(const StepRun& step, const TrainingPlan& training) {
   TimeAtEnds time;
   time.s = step.metrics.step_time.s();
   time.at.fill({time.s, time.s});
-  std::array<std::vector<OpId>, error_sources> sources;
-  for (OpId op = 0; op < step.prices.size(); ++op)
-    sources[source_of(step.plan.ops[op], training.optimizer(), training.kernels)].push_back(op);
+  const MovedBySource sources = moved_by_source(step, training);
   // In a serial timeline the step changes by the sum of the changes of its operations.
   const bool serial = in_a_row(step.execution.timeline);
   std::optional<StepInStreams> streams;
@@ -121,10 +143,9 @@ TimeAtEnds time_at_ends(const StepRun& step, const TrainingPlan& training) {
     if (sources[source].empty()) continue;
     const auto change_at = [&](Duration Interval::*end) {
       double change_s = 0;
-      for (const OpId op : sources[source]) {
-        const Duration at_end = ends_of(step.prices[op]).*end;
-        change_s += (at_end - step.prices[op].time).s();
-        if (!serial) streams->set(op, at_end);
+      for (const Moved& of : sources[source]) {
+        change_s += (of.ends.*end - step.prices[of.op].time).s();
+        if (!serial) streams->set(of.op, of.ends.*end);
       }
       return serial ? change_s : streams->lasts().s() - expected_s;
     };
@@ -132,10 +153,8 @@ TimeAtEnds time_at_ends(const StepRun& step, const TrainingPlan& training) {
     ends.low_s += change_at(&Interval::low);
     ends.high_s += change_at(&Interval::high);
     if (!serial)
-      for (const OpId op : sources[source]) streams->set(op, step.prices[op].time);
-    if (source >= collectives)
-      ends.common_s =
-          (ends.high_s - ends.low_s) * common_share(step, sources[source], *training.cluster);
+      for (const Moved& of : sources[source]) streams->set(of.op, step.prices[of.op].time);
+    ends.common_s = (ends.high_s - ends.low_s) * common_share(sources[source]);
   }
   return time;
 }
@@ -219,10 +238,10 @@ std::string name_of_source(std::size_t source) {
                      by.cuda_aware ? " (cuda_aware)" : "");
 }
 
-std::optional<MeasuredCall> measured_call(std::size_t source) {
+std::optional<CallKind> measured_call(std::size_t source) {
   if (source < collectives) return std::nullopt;
   const std::size_t call = source - collectives;
-  return MeasuredCall{static_cast<Backend>(call / operations), static_cast<Op>(call % operations)};
+  return CallKind{static_cast<Backend>(call / operations), static_cast<Op>(call % operations)};
 }
 
 std::string measurement_of(std::size_t source) {

@@ -5,6 +5,10 @@
 // copies in the GPU's memory, the kernels of one implementation, copies to the host, one collective
 // of one library. A source moves all its operations to the low or to the high end of their
 // intervals (price.h). The step is then executed again, so that hidden work does not change it.
+// Collectives within the passes of a layout err with the other collectives of their kind, and not
+// with the computation of the passes: slower computation hides more of them. The passes are priced
+// again with each kind at its ends (PassesAtEnds in stretches.h).
+//
 // Sources err independently. With s a source and r = ln(a / b) the logarithm of the ratio of two
 // runs' times,
 //
@@ -58,12 +62,9 @@ TimeAtEnds time_at_ends(const StepRun& step, const TrainingPlan& training);
 enum class ErrorOf { passes, copies, plain_kernels, exchange_kernels, onebit_kernels, wires };
 ErrorOf what_errs(std::size_t source);
 
-// The collective whose errors form this source; absent for kernels, copies and passes.
-struct MeasuredCall {
-  Backend backend = Backend::nccl;
-  Op op = Op::all_reduce;
-};
-std::optional<MeasuredCall> measured_call(std::size_t source);
+// Returns the kind of collective whose errors form this source; nothing for kernels, copies and
+// passes.
+std::optional<CallKind> measured_call(std::size_t source);
 
 // Name of a source ("all_reduce over nccl"), and the measurement, with its command, that would
 // narrow its interval.

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "models/training/run/forecast.h"
-#include "models/training/run/training_case.h"
+#include "models/training/run/layout_case.h"
 #include "topologies/common_error.h"
 
 namespace lambcast {
@@ -136,6 +136,63 @@ TEST_CASE("error_source: errors in common cancel in a ratio and add up in a sum"
   sum.add(gather, 1);
   CHECK(std::log(ratio_of(sum, exact).high / 2) ==
         Approx(std::log(1.05) * std::sqrt(2 * (1 + c))).epsilon(1e-6));
+}
+
+// Returns the times of a step that computes for 1 s, within 0.1 s, and waits `exposed_s` for an
+// all-gather within its passes, within a tenth of that.
+TimeAtEnds passes_that_wait(double exposed_s, const TrainingPlan& training, StepRun step) {
+  step.plan.ops.resize(1);
+  step.plan.ops[0].work = StageWork{};
+  const auto seconds = [&](double compute_s, double wires_s) {
+    return Duration::seconds(compute_s + wires_s);
+  };
+  Price price;
+  price.time = step.metrics.step_time = seconds(1, exposed_s);
+  price.compute = {seconds(0.9, exposed_s), seconds(1.1, exposed_s)};
+  price.wires = {seconds(1, 0.9 * exposed_s), seconds(1, 1.1 * exposed_s)};
+  price.wires_by_kind = {{{Backend::nccl, Op::all_gather}, price.wires, 0.5}};
+  step.prices = {price};
+  step.execution = execute(step.plan, step.prices, Intervals::left_out);
+  return time_at_ends(step, training);
+}
+
+// A run that waits 1 s takes 2 s, and one that does not wait 1 s. At the ends of computation their
+// ratio is 1.9 / 0.9 and 2.1 / 1.1, at those of the all-gather 1.9 and 2.1.
+TEST_CASE("error_source: collectives within passes do not err with the computation") {
+  const TrainingPlan training = training_of({OptimizerType::onebit_lamb, 64});
+  CollectiveCosts costs;
+  const StepRun step = run_step(training, {StepKind::uniform, training.seq_len, 1}, costs);
+  const TimeAtEnds waits = passes_that_wait(1, training, step);
+  const TimeAtEnds hides = passes_that_wait(0, training, step);
+  const RatioInterval ratio = ratio_of(waits, hides);
+  CHECK(ratio.value == Approx(2));
+  CHECK(ratio.high == Approx(2 * std::exp(std::hypot(std::log(2.1 / 2), std::log(1.9 / 0.9 / 2)))));
+  CHECK(ratio.low == Approx(2 * std::exp(-std::hypot(std::log(2 / 1.9), std::log(2 * 1.1 / 2.1)))));
+  REQUIRE(ratio.shares.size() == 2);
+  CHECK(share_of(ratio, "all_gather over nccl") != nullptr);
+  CHECK(ratio_of(waits, waits).high == 1);
+}
+
+// Under a layout, each kind of collective in the passes errs on its own, and all of them together
+// as the wires of the passes.
+TEST_CASE("error_source: kinds of collectives within the passes of a layout") {
+  const TrainingPlan training = layout_training({.tp = 4, .dp = 8, .pp = 2});
+  CollectiveCosts costs;
+  const StepRun step = run_step(training, {StepKind::uniform, training.seq_len, 1}, costs);
+  bool found = false;
+  for (const Price& price : step.prices) {
+    if (price.wires_by_kind.empty()) continue;
+    found = true;
+    CHECK(price.wires_by_kind.size() == 2);  // all_reduce of tensors, send_recv of stages
+    double longer_s = 0;
+    for (const WiresOfKind& of : price.wires_by_kind) {
+      CHECK(of.wires.high >= price.time);
+      CHECK(of.wires.low <= price.time);
+      longer_s += (of.wires.high - price.time).s();
+    }
+    CHECK(longer_s == Approx((price.wires.high - price.time).s()).epsilon(0.1).margin(1e-6));
+  }
+  CHECK(found);
 }
 
 TEST_CASE("error_source: each has a name and a measurement of its own") {
