@@ -5,6 +5,24 @@
 #include <algorithm>
 
 namespace lambcast::huggingface {
+namespace {
+
+// JSON files of a checkpoint that do not describe its architecture, by a key of each.
+struct OtherFile {
+  const char *key, *what, *instead;
+};
+constexpr OtherFile other_files[] = {
+    {"peft_type", "belongs to an adapter (PEFT)",
+     "the config.json of its base model, with --lora-rank"},
+    {"dim", "belongs to a model in the format of its authors",
+     "the config.json of the same model on Hugging Face"},
+    {"weight_map", "belongs to the index of a checkpoint's files", "the config.json next to it"},
+    {"_class_name", "belongs to a model of diffusers, none of which is modelled",
+     "a model of text or ViT"},
+    {"tokenizer_class", "belongs to a tokenizer", "the config.json next to it"},
+    {"eos_token_id", "belongs to settings that generate text", "the config.json next to it"}};
+
+}  // namespace
 
 void Description::set(std::string_view key, std::int64_t value) {
   text_ += fmt::format("{} = {}\n", key, value);
@@ -109,6 +127,13 @@ void refuse_biases(ConfigReader& config) {
 void refuse_window(ConfigReader& config) {
   if (config.has("sliding_window") && config.truth("use_sliding_window", true))
     config.refuse("sliding_window", "attention within a window", "null");
+}
+
+void refuse_other_file(const hjson::Value& root, const std::string& file) {
+  if (root.find("model_type") != nullptr || root.find("hidden_size") != nullptr) return;
+  for (const OtherFile& other : other_files)
+    if (const hjson::Value* key = root.find(other.key))
+      fail_input({file, key->line, other.key}, other.what, other.instead);
 }
 
 }  // namespace lambcast::huggingface

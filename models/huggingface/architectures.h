@@ -33,6 +33,9 @@ struct Width {
   std::int64_t hidden = 0, heads = 0, head = 0;
 };
 
+// Throws Error for a JSON file of a checkpoint that does not describe its architecture.
+void refuse_other_file(const hjson::Value& root, const std::string& file);
+
 // Adds the keys that decoders share: widths, layers, heads, vocabulary and lengths.
 Width add_decoder(ConfigReader& config, Description& model);
 void add_lengths(ConfigReader& config, std::string_view key, Description& model);

@@ -157,13 +157,20 @@ bool has_no_part(const hjson::Value& value) {
   return value.kind == hjson::Kind::null ||
          (value.kind == hjson::Kind::boolean && !value.boolean) ||
          (value.kind == hjson::Kind::number && (value.number == 1 || value.number == 0)) ||
-         (value.kind == hjson::Kind::string && value.text == "absolute") ||
+         (value.kind == hjson::Kind::string &&
+          (value.text == "absolute" || value.text.starts_with("rope"))) ||
          (value.kind == hjson::Kind::array && value.items.empty());
 }
 
 // Returns whether two names differ in one letter. Files are written by programs, so a name that
-// differs by more, or in a digit, is another architecture.
+// differs by more, in a digit, or by another letter at an end (gpt_neo), is another architecture.
 bool is_slip_of(std::string_view name, std::string_view known) {
+  const auto [shorter, longer] =
+      std::minmax(name, known, [](auto a, auto b) { return a.size() < b.size(); });
+  if (longer.size() == shorter.size() + 1 && !shorter.empty() &&
+      ((longer.starts_with(shorter) && longer.back() != shorter.back()) ||
+       (longer.ends_with(shorter) && longer.front() != shorter.front())))
+    return false;
   while (!name.empty() && !known.empty() && name.front() == known.front())
     name.remove_prefix(1), known.remove_prefix(1);
   while (!name.empty() && !known.empty() && name.back() == known.back())
@@ -324,6 +331,7 @@ double quantized_bits(const hjson::Value& root) {
 
 Translated translate(std::string_view json, const std::string& file) {
   const hjson::Value root = text_model(json, file);
+  refuse_other_file(root, file);
   ConfigReader config(root, file);
   const Architecture& architecture = architecture_of(config);
   refuse_other_layers(config);

@@ -89,7 +89,7 @@ void ConfigReader::refuse_misspelt() const {
   for (const std::string& key : asked_)
     if (root_.find(key) == nullptr) absent.push_back(key);
   for (const hjson::Member& member : root_.members) {
-    if (was_asked(member.key)) continue;
+    if (was_asked(member.key) || member.key.starts_with("_")) continue;  // "_": of a class itself
     if (const std::string meant = closest(member.key, absent); !meant.empty())
       fail_input({file_, member.line, member.key},
                  fmt::format("unknown key, did you mean '{}'?", meant));

@@ -56,6 +56,7 @@ constexpr CostlessKeys costless_keys[] = {
      "deterministic_flash_attn "},
     {"a window that this class or file does not use",
      " max_window_layers sliding_window sliding_window_size use_sliding_window "},
+    {"layer_types lists which layers have a window", " _sliding_window_pattern "},
     {"position_buckets counts the distances", " max_relative_positions "},
     {"a part that this class or file has none of",
      " net_structure_type gap_size num_memory_blocks down_scale_factor conv_act conv_kernel_size "

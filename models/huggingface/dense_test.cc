@@ -340,11 +340,28 @@ TEST_CASE("config.json: an unmodelled architecture is refused with the part that
       {"deepseek_v9", "unknown architecture 'deepseek_v9' (allowed"},
       {"deepseek_ref", "unknown architecture 'deepseek_ref' (allowed"},
       {"nemotron-nas", "nemotron-nas with blocks of sizes of their own is"},
+      {"gpt_neo", "unknown architecture 'gpt_neo' (allowed"},
+      {"umt5", "unknown architecture 'umt5' (allowed"},
       {"mixtrall", "did you mean 'mixtral'?"}};
   for (const auto& [type, words] : cases)
     CHECK_THAT(refusal(fmt::format(R"({{"model_type": "{}"}})", type)), Contains(words));
   CHECK_THAT(refusal(R"({"model_type": "llama", "layer_types": ["mamba"]})"),
              Contains("layer_types: a layer of 'mamba' is not modelled"));
+}
+
+TEST_CASE("config.json: other files of a checkpoint are named") {
+  const std::pair<const char*, const char*> files[] = {
+      {R"({"peft_type": "LORA", "r": 16})", "c.json:1: peft_type: belongs to an adapter"},
+      {R"({"dim": 4096, "n_layers": 32})", "in the format of its authors"},
+      {R"({"metadata": {}, "weight_map": {}})", "the index of a checkpoint's files"},
+      {R"({"tokenizer_class": "LlamaTokenizer"})", "belongs to a tokenizer"},
+      {R"({"eos_token_id": 2, "temperature": 0.6})", "settings that generate text"}};
+  for (const auto& [json, words] : files) CHECK_THAT(refusal(json), Contains(words));
+}
+
+TEST_CASE("config.json: keys that begin with '_' belong to a class, and are no slips") {
+  const char* gemma = R"({"model_type": "gemma3_text", "_sliding_window_pattern": 6})";
+  CHECK_NOTHROW(description_of(gemma, "gemma.json"));
 }
 
 TEST_CASE("config.json: a Gemma 3 text model has the defaults of its class") {

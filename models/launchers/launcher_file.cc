@@ -36,10 +36,19 @@ struct OtherProgram {
 };
 constexpr OtherProgram other_programs[] = {
     {"_component_", "torchtune"},
-    {"trainer", "NeMo or Lightning"},
+    {"apiVersion", "Kubernetes"},
+    {"services", "Docker Compose"},
+    {"trainer", "NeMo, Lightning or Levanter"},
     {"max_seq_len", "LLM Foundry"},
+    {"device_train_microbatch_size", "LLM Foundry or OLMo"},
     {"actor_rollout_ref", "verl"},
-    {"per_device_train_batch_size", "Hugging Face's Trainer or TRL"}};
+    {"per_device_train_batch_size", "Hugging Face's Trainer or TRL"},
+    {"_target_", "Megatron-Bridge or NeMo 2"},
+    {"parallelism", "nanotron"},
+    {"base_config", "MaxText"},
+    {"per_device_batch_size", "MaxText"},
+    {"work_group", "Primus"},
+    {"num_nodes", "SkyPilot"}};
 
 constexpr Program programs[] = {{"compute_environment", "Hugging Face Accelerate", read_accelerate},
                                 {"distributed_type", "Hugging Face Accelerate", read_accelerate},

@@ -422,7 +422,8 @@ TEST_CASE("YAML: multiplying aliases, deep nesting and long texts are limited") 
 TEST_CASE("launchers: YAML of other programs is refused by their names") {
   const std::pair<const char*, const char*> files[] = {
       {"model:\n  _component_: torchtune.models.llama3.llama3_8b\nbatch_size: 2\n", "torchtune"},
-      {"trainer:\n  devices: 8\nmodel:\n  micro_batch_size: 4\n", "NeMo or Lightning"},
+      {"trainer:\n  devices: 8\nmodel:\n  micro_batch_size: 4\n", "NeMo, Lightning or Levanter"},
+      {"apiVersion: v1\nkind: Job\n", "Kubernetes"},
       {"max_seq_len: 2048\nmodel:\n  name: mpt\n", "LLM Foundry"},
       {"per_device_train_batch_size: 4\nbf16: true\n", "Hugging Face's Trainer"}};
   for (const auto& [text, name] : files) {
