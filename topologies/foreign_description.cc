@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <vector>
@@ -129,19 +130,22 @@ Stated of_nccl(std::string_view text) {
   if (const std::int64_t gpus = gpus_of(text); gpus > 0)
     stated.set("node.gpus", fmt::format("{}", gpus));
   if (const std::string peers = peers_of(text); !peers.empty()) stated.set("node.gpu_peers", peers);
-  std::set<std::int64_t> speeds;  // Mbit/s
+  std::map<std::int64_t, std::int64_t> speeds;  // NICs by Mbit/s; 0: unknown
   const auto nics = elements(text, "net");
   for (const std::string_view nic : nics)
-    speeds.insert(whole_number(attribute(nic, "speed")).value_or(0));
-  const std::int64_t cards = functions_of(text, "0x0207");
-  if (!nics.empty() || cards > 0)
-    stated.set("nic.count", fmt::format("{}", nics.empty() ? cards : std::ssize(nics)));
-  if (speeds.size() == 1 && *speeds.begin() > 0)
-    stated.set("nic.nominal",
-               fmt::format("{:g}Gbit/s", static_cast<double>(*speeds.begin()) / 1e3));
-  const bool links = peers_of(text).empty();
-  stated.open = fmt::format("{}{}all between nodes", links ? "the links among its GPUs, " : "",
-                            speeds.size() > 1 ? "which of its NICs' speeds counts, " : "");
+    ++speeds[whole_number(attribute(nic, "speed")).value_or(0)];
+  if (nics.empty()) speeds[0] = functions_of(text, "0x0207");
+  const auto [speed, cards] = *speeds.rbegin();  // the fastest NICs are those of training
+  if (cards > 0) stated.set("nic.count", fmt::format("{}", cards));
+  if (speed > 0)
+    stated.set("nic.nominal", fmt::format("{:g}Gbit/s", static_cast<double>(speed) / 1e3));
+  if (peers_of(text).empty()) stated.open = "the links among its GPUs, ";
+  const auto gpus = elements(text, "gpu");
+  if (const std::string amd = gpus.empty() ? "" : attribute(gpus.front(), "gcn"); !amd.empty())
+    stated.open += fmt::format("the rates of its GPUs ({} of AMD), ", amd);
+  if (speeds.size() > 1)
+    stated.open += fmt::format("what its {} slower NICs carry, ", std::ssize(nics) - cards);
+  stated.open += "all between nodes";
   return stated;
 }
 
@@ -150,6 +154,7 @@ Stated of_nccl(std::string_view text) {
 Stated of_matrix(const std::vector<std::string>& lines) {
   Stated stated;
   std::int64_t gpus = 0, nics = 0;
+  std::int64_t near = 0;          // NICs behind the PCIe switch of a GPU
   std::set<std::string> between;  // links of all pairs of GPUs
   const std::vector<std::string> columns = words_in(lines[0]);
   for (std::size_t i = 1; i < lines.size(); ++i) {
@@ -158,6 +163,10 @@ Stated of_matrix(const std::vector<std::string>& lines) {
     if (words.size() < row + 2 || words[row + 1] != "X") continue;  // a row of the legend
     const bool gpu = words[0].starts_with("GPU");
     (gpu ? gpus : nics) += 1;
+    const auto behind_switch = [&](const std::string& path) {
+      return path == "PIX" || path == "PXB" || path == "PIX+" || path == "PXB+";
+    };
+    if (!gpu && std::any_of(words.begin() + 1, words.begin() + 1 + gpus, behind_switch)) ++near;
     for (std::size_t j = 0; gpu && j < columns.size() && j + 1 < words.size(); ++j)
       if (columns[j].starts_with("GPU") && words[j + 1] != "X") between.insert(words[j + 1]);
   }
@@ -169,10 +178,23 @@ Stated of_matrix(const std::vector<std::string>& lines) {
                         std::set<std::string>{"NV6", "NV12", "NV18"}.contains(*between.begin());
   if (switched) stated.set("node.gpu_peers", "nvlink");
   if (linked == 0 && gpus > 1) stated.set("node.gpu_peers", "pcie");
-  if (nics > 0) stated.set("nic.count", fmt::format("{}", nics));
+  if (nics > 0) stated.set("nic.count", fmt::format("{}", near > 0 ? near : nics));
+  const std::int64_t far = near > 0 ? nics - near : 0;
   stated.open = linked > 0 && !switched ? "whether NVLink goes through switches, and NICs' rates"
                                         : "NICs' rates and all between nodes";
+  if (far > 0) stated.open += fmt::format(", and what its {} NICs far from GPUs carry", far);
   return stated;
+}
+
+// Returns the lines from the heading of the matrix on; nothing if there is none. Its first row is
+// "GPU0 X ...", which other tools' tables do not have.
+std::vector<std::string> matrix_in(const std::vector<std::string>& lines) {
+  for (std::size_t i = 0; i + 1 < lines.size(); ++i) {
+    const auto heading = words_in(lines[i]), row = words_in(lines[i + 1]);
+    if (heading.front() == "GPU0" && row.size() > 1 && row[0] == "GPU0" && row[1] == "X")
+      return {lines.begin() + static_cast<std::ptrdiff_t>(i), lines.end()};
+  }
+  return {};
 }
 
 // --- Slurm ---
@@ -293,6 +315,32 @@ std::optional<ForeignDescription> of_xml(std::string_view text) {
     return described("NCCL's graph of channels", {{}, "what its channels reach"});
   if (text.find("<nvidia_smi_log") != text.npos)
     return described("the output of nvidia-smi -q -x", {{}, "links between GPUs and NICs"});
+  if (text.find("<topology") != text.npos)
+    return described("hwloc's topology of a host", {{}, "links between GPUs and NICs"});
+  return std::nullopt;
+}
+
+// Outputs that are recognised, and from which nothing is taken.
+struct OtherOutput {
+  std::string_view words;
+  const char *format, *open;
+};
+constexpr OtherOutput other_outputs[] = {
+    {"ROCm System Management Interface", "the output of rocm-smi", "NICs and switches"},
+    {"ACCESS TABLE:", "the output of amd-smi topology", "NICs and switches"},
+    {"switchguid=", "the output of ibnetdiscover",
+     "the nodes of a job: give --set cluster.fabric."
+     "kind=fat-tree and cluster.fabric.nodes_per_leaf"},
+    {"Gbps Active/", "the output of iblinkinfo",
+     "the nodes of a job: give --set cluster.fabric."
+     "kind=fat-tree and cluster.fabric.nodes_per_leaf"},
+    {"Physical state:", "the output of ibstat", "GPUs and switches"},
+    {"PartitionName=", "Slurm's slurm.conf", "switches, which topology.conf states"},
+    {" slots=", "a list of hosts", "switches; --hosts takes the names of hosts"}};
+
+std::optional<ForeignDescription> of_other(std::string_view text) {
+  for (const OtherOutput& other : other_outputs)
+    if (text.find(other.words) != text.npos) return described(other.format, {{}, other.open});
   return std::nullopt;
 }
 
@@ -322,15 +370,15 @@ std::optional<ForeignDescription> foreign_description(std::string_view text,
   const std::vector<std::string> lines = plain_lines(text.substr(0, std::size_t{1} << 22));
   if (lines.empty()) return std::nullopt;
   if (lines.front().starts_with("<")) return of_xml(text);
-  if (words_in(lines.front()).front() == "GPU0")
-    return described("the matrix of nvidia-smi topo -m", of_matrix(lines));
+  if (const auto matrix = matrix_in(lines); !matrix.empty())
+    return described("the matrix of nvidia-smi topo -m", of_matrix(matrix));
   if (begins_with_any(lines.front(), {"switchname="}))
     return described("Slurm's topology.conf", of_switches(switches_of_conf(lines), hosts));
   const char* no_switches = "switches: it names blocks or rings of nodes";
   if (begins_with_any(lines.front(), {"blockname=", "blocksizes=", "ringname="}))
     return described("Slurm's topology.conf", {{}, no_switches});
   const auto topology = [](const std::string& line) { return line.starts_with("- topology:"); };
-  if (!std::ranges::any_of(lines, topology)) return std::nullopt;
+  if (!std::ranges::any_of(lines, topology)) return of_other(text);
   const Switches switches = switches_of_yaml(lines);
   return described("Slurm's topology.yaml", switches.leaves.empty() ? Stated{{}, no_switches}
                                                                     : of_switches(switches, hosts));
@@ -345,8 +393,9 @@ void refuse_foreign_description(std::string_view text, const std::string& file) 
         {file, 0, {}},
         fmt::format("is {}, which has no measured rate{}", stated->format,
                     stated->open.empty() ? "" : fmt::format("; it leaves open {}", stated->open)),
-        fmt::format("a preset of the same hardware with --topology {}{}", file,
-                    flags.empty() ? "" : fmt::format(", which is{}", flags)));
+        flags.empty() ? "a preset of the same hardware"
+                      : fmt::format("a preset of the same hardware with --topology {}, which is{}",
+                                    file, flags));
   }
   const std::vector<std::string> lines = plain_lines(text.substr(0, std::size_t{1} << 22));
   if (std::ranges::find(lines, "[[site]]") != lines.end()) refuse_sites(file, file);

@@ -80,6 +80,32 @@ TEST_CASE("foreign descriptions: the matrix of nvidia-smi gives GPUs and NICs") 
   CHECK_THAT(foreign_refusal(mesh), Contains("whether NVLink goes through switches"));
 }
 
+TEST_CASE("foreign descriptions: NICs of training are the fastest, and those near GPUs") {
+  CHECK_THAT(foreign_refusal(R"(<system version="1"><gpu dev="0" rank="0"/><net speed="400000"/>
+                               <net speed="400000"/><net speed="100000"/></system>)"),
+             Contains("nic.count=2 --set cluster.nic.nominal=400Gbit/s") &&
+                 Contains("what its 1 slower NICs carry"));
+  CHECK_THAT(foreign_refusal("$ nvidia-smi topo -m\n\tGPU0\tGPU1\tNIC0\tNIC1\tCPU Affinity\n"
+                             "GPU0\t X \tNV18\tPXB\tSYS\t0\nGPU1\tNV18\t X \tPXB\tSYS\t0\n"
+                             "NIC0\tPXB\tPXB\t X \tSYS\nNIC1\tSYS\tSYS\tSYS\t X \n"),
+             Contains("nic.count=1") && Contains("what its 1 NICs far from GPUs carry"));
+  CHECK_THAT(
+      foreign_refusal(R"(<system version="2"><gpu dev="0" gcn="gfx942" rank="0"/></system>)"),
+      Contains("the rates of its GPUs (gfx942 of AMD)"));
+}
+
+TEST_CASE("foreign descriptions: outputs of other tools are named") {
+  CHECK_THAT(
+      foreign_refusal("==== ROCm System Management Interface ====\n  GPU0  GPU1\nGPU0 0 15\n"),
+      Contains("is the output of rocm-smi"));
+  CHECK_THAT(foreign_refusal("vendid=0x2c9\nswitchguid=0x2c9(2c9)\n"), Contains("ibnetdiscover"));
+  CHECK_THAT(foreign_refusal("n1 slots=8\nn2 slots=8\n"), Contains("is a list of hosts"));
+  CHECK_THAT(foreign_refusal("ClusterName=x\nPartitionName=gpu Nodes=n1\n"),
+             Contains("slurm.conf"));
+  CHECK_THAT(foreign_refusal("<?xml version=\"1.0\"?>\n<topology version=\"2.0\">"),
+             Contains("hwloc"));
+}
+
 TEST_CASE("foreign descriptions: Slurm's switches give a fabric") {
   const std::string conf =
       "# leaves\nswitchname=s0 Nodes=dev[0-5]\nSwitchName=s1 Nodes=dev[6-10]\n"

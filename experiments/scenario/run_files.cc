@@ -239,6 +239,29 @@ void add_launcher_file(const std::string& path, const WhatIf& asked, Catalog& ca
   });
 }
 
+// Throws Error if the cluster does not fit the keys that a file states. Keys of the user's own
+// flags are applied before.
+void check_fit(const std::string& path, const ForeignDescription& stated, Catalog& catalog,
+               const WhatIf& what_if) {
+  const auto cluster = what_if.find("cluster");
+  if (cluster == what_if.end()) return;
+  Overrides own, all;
+  for (const auto& [key, value] : what_if) {
+    if (!key.starts_with("cluster.")) continue;
+    all.emplace_back(key.substr(8), value);
+    if (std::ranges::find(stated.keys, all.back()) == stated.keys.end()) own.push_back(all.back());
+  }
+  catalog.cluster(cluster->second, own);
+  try {
+    catalog.cluster(cluster->second, all);
+  } catch (const Error& error) {
+    std::string what = error.what();
+    if (what.starts_with("--set ")) what.erase(0, std::min(what.find(": ") + 2, what.size()));
+    fail_input({path, 0, {}}, fmt::format("does not fit {}: {}; try: a preset of the same hardware",
+                                          cluster->second, what));
+  }
+}
+
 // Fills keys of the cluster from the structure described in a file of another program.
 void add_topology(const std::string& path, const std::vector<std::string>& hosts, Catalog& catalog,
                   WhatIf& what_if, std::vector<Finding>& findings) {
@@ -254,6 +277,7 @@ void add_topology(const std::string& path, const std::vector<std::string>& hosts
     for (const auto& [key, value] : stated->keys)
       if (what_if.emplace("cluster." + key, value).second)
         filled += fmt::format("{}{} = {}", filled.empty() ? "" : ", ", key, value);
+    check_fit(path, *stated, catalog, what_if);
     const std::string unknown = unknown_topology_keys(catalog.texts()->config(path));
     if (!unknown.empty())
       findings.push_back({Severity::note, "unknown-key",

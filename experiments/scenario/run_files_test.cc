@@ -181,6 +181,11 @@ TEST_CASE("run files: a topology of another program fills keys of the cluster") 
   what_if.erase("hosts");
   what_if["topology"] = folder.file("x.toml", "name = \"x\"\n");
   CHECK_THAT(refusal(what_if), Contains("x.toml: states no structure of a cluster"));
+  // The refusal names the file, not the keys that it stands for.
+  what_if["topology"] =
+      folder.file("eth.xml", R"(<system version="1"><net speed="10000"/></system>)");
+  CHECK_THAT(refusal(what_if), Contains("eth.xml: does not fit hgx-h100-ndr: nic.bandwidth") &&
+                                   !Contains("--set cluster"));
 }
 
 TEST_CASE("run files: a torchtitan job is a what-if") {
