@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/base/csv.h"
+#include "validate/importers/foreign_logs.h"
 #include "validate/importers/json_text.h"
 #include "validate/importers/lines.h"
 #include "validate/importers/nccl_names.h"
@@ -91,11 +92,6 @@ std::vector<Measurement> import_csv(std::string_view text, std::string_view name
   return {m};
 }
 
-std::vector<Measurement> refuse_iperf3_text(std::string_view, std::string_view name,
-                                            const ImportHints&) {
-  fail_input({std::string(name), 0, {}}, "is the text of iperf3, which rounds: run it with -J");
-}
-
 constexpr Importer table[] = {
     {true, "\"results\"", import_nccl_tests_json, true},
     {true, "", import_other_json},
@@ -104,7 +100,7 @@ constexpr Importer table[] = {
     {false, "---- Performance of ", import_deepspeed_bench},
     {false, "#bytes", import_perftest},
     {false, "MsgRate[Mpps]", import_perftest},
-    {false, "] Interval ", refuse_iperf3_text},
+    {false, "Data ex. method", import_perftest},
     {false, "size_bytes,time_us", import_csv, true},
     {false, "", import_nccl_tests_text, true},
 };
@@ -119,6 +115,7 @@ std::vector<Measurement> import_measurements(std::string_view text, std::string_
     text = text.substr(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
   }
   const bool json = starts_with(trimmed(text), "{");
+  if (json) refuse_foreign_log(text, std::string(name), json);
   const auto importer = std::ranges::find_if(table, [&](const Importer& each) {
     return each.is_json == json && contains(text, each.words);
   });

@@ -13,7 +13,10 @@ namespace {
 
 using nlohmann::json;
 
-bool is_loopback(const std::string& host) {
+constexpr const char* both_directions = "runs both directions at once; measure without --bidir";
+
+bool is_loopback(std::string host) {
+  if (host.starts_with("::ffff:")) host.erase(0, 7);
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
@@ -26,12 +29,16 @@ void check_path(const json& start, const json& test, const std::string& file) {
   if (above_zero(test, "target_bitrate") || above_zero(start, "target_bitrate"))
     fail_input({file, 0, "start.test_start.target_bitrate"},
                "limits the rate (-b) below that of the NIC; try: measure without it");
-  if (above_zero(test, "fqrate") || above_zero(start, "fqrate"))
+  if (above_zero(test, "fqrate") || above_zero(start, "fqrate") || above_zero(start, "fq_rate"))
     fail_input({file, 0, "start.test_start.fqrate"},
                "--fq-rate limits the rate below that of the NIC; try: measure without it");
-  if (above_zero(test, "bidir"))
-    fail_input({file, 0, "start.test_start.bidir"},
-               "runs both directions at once; measure without --bidir");
+  if (above_zero(test, "bidir")) fail_input({file, 0, "start.test_start.bidir"}, both_directions);
+  if (const json to = start.value("connecting_to", json::object());
+      to.is_object() && to.contains("host") && to["host"].is_string() &&
+      is_loopback(to["host"].get<std::string>()))
+    fail_input(
+        {file, 0, "start.connecting_to.host"},
+        fmt::format("{} is this host itself: no NIC was used", to["host"].get<std::string>()));
   const auto connected = start.find("connected");
   if (connected == start.end() || !connected->is_array()) return;
   for (const json& each : *connected) {
@@ -69,6 +76,8 @@ std::vector<Measurement> import_iperf3(std::string_view text, std::string_view n
   check_path(start, test, file);
   const std::string path = "end.sum_received.";
   const nlohmann::json& end = member(json, "end", file, {});
+  if (end.is_object() && end.contains("sum_received_bidir_reverse"))
+    fail_input({file, 0, "end.sum_received_bidir_reverse"}, both_directions);
   const nlohmann::json& sum = member(end, "sum_received", file, "end.");
   const double bytes = number_in(sum, "bytes", file, path);
   const double seconds = number_in(sum, "seconds", file, path);

@@ -17,6 +17,9 @@ nlohmann::json parse_json(std::string_view text, const std::string& file) {
     const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(error.byte, text.size()));
     const int line = 1 + static_cast<int>(std::count(text.begin(), end, '\n'));
     const std::string what = error.what();
+    if (what.ends_with("expected end of input"))
+      fail_input({file, line, {}}, "a second JSON document begins here",
+                 "one document a file: give each by itself");
     fail_input({file, line, {}}, fmt::format("is not JSON: {}", what.substr(what.rfind("] ") + 2)));
   } catch (const nlohmann::json::exception& error) {
     fail_input({file, 0, {}}, fmt::format("is not usable JSON: {}", error.what()));

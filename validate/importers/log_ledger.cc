@@ -15,11 +15,13 @@ using enum Treatment;
 constexpr KeyNames of_collectives[] = {
     {applied, "",
      "size|time|#wrong|nwrong|error|type|redop|root|cputime|cpu_time|i_min|i_max|min_us|max_us|"
-     "hostname|group|device_info|graph|blocking_collectives|aggregated_iterations|agg iters|"
+     "dual-port|number of "
+     "qps|hostname|group|device_info|graph|blocking_collectives|aggregated_iterations|agg iters|"
      "warmup iters|warmup_iters|okay|errors|args|experiment_name|collective|backend|staging|#bytes|"
      "bw average|t_min|t_max|t_typical|t_avg|avg latency|min latency|max latency|latency|bandwidth|"
      "duration|description|size_bytes|time_us|wrong|protocol|num_streams|target_bitrate|fqrate|"
-     "bidir|remote_host|local_host|bytes|seconds|bits_per_second"},
+     "fq_rate|host|bidir|sum_received_bidir_reverse|remote_host|local_host|bytes|seconds|"
+     "bits_per_second"},
     {costless, "checks that the columns line up",
      "algbw|busbw|alg_bw|bus_bw|algbw_gbps|busbw_gbps|bw peak|msgrate|throughput"},
     {costless, "how the sizes were chosen, which stand in the rows",
@@ -27,19 +29,24 @@ constexpr KeyNames of_collectives[] = {
     {costless, "how processes were started; ranks stand in their rows",
      "nthread|nthreads|ngpus|parallel_init|pid|device_hex"},
     {costless, "how often a row was repeated; its time is the mean",
-     "iters|iterations|#iterations|#repetitions|per_iter_timing|per_iter_skip|omit|actual_"
+     "iters|iterations|#iterations|#repetitions|per_iter_timing|per_iter_skip|omit|omitted|actual_"
      "iterations"},
     {costless, "results are checked outside the timed part; errors are read",
      "validation|validate"},
     {costless, "spread of the repetitions, next to the least and the most",
      "i_p99|i_cv%|p99_us|cv_percent|t_stdev|99% percentile|99.9% percentile"},
     {costless, "when and with what the file was written",
-     "start_time|end_time|env|nccl_version|version|timestamp|timesecs|cookie|system_info"},
+     "start_time|end_time|env|nccl_version|version|timestamp|timesecs|cookie|system_info|title|"
+     "extra_data|accepted_connection"},
     {costless, "a mean of the rows", "average_bus_bandwidth|avg_bus_bandwidth|average_bandwidth"},
     {costless, "a setting of the tool, which its times include",
-     "connection type|transport type|using srq|pcie relax order|ibv_wr api|tx depth|mtu|link type|"
-     "max inline data|rdma_cm qps|data ex. method|blksize|blocks|reverse|tos|tcp_mss_default|"
-     "interval|sock_bufsize|sndbuf_actual|rcvbuf_actual|socket|local_port|remote_port"},
+     "connection type|transport type|using srq|pcie relax order|ibv_wr* api|tx depth|rx depth|mtu|"
+     "cq moderation|gid index|post list|outstand reads|link type|max inline data|rdma_cm qps|"
+     "data ex. method|blksize|blocks|reverse|tos|tcp_mss_default|"
+     "interval|sock_bufsize|sndbuf_actual|rcvbuf_actual|socket|local_port|remote_port|port|"
+     "congestion|congestion_used|gso|gro|mptcp|dont_fragment|cpu_util"},
+    {costless, "a state of the connection, which its rate includes",
+     "snd_cwnd|snd_wnd|max_snd_cwnd|rtt|rttvar|pmtu|reorder|min_rtt|mean_rtt|max_rtt|max_snd_wnd"},
     {costless, "parts of the whole, which is read",
      "rank|device|start|end|streams|intervals|sum_sent|sum|sender|receiver|retransmits|cpu_"
      "utilization_"
@@ -57,7 +64,9 @@ constexpr KeyNames of_json[] = {
 constexpr KeyNames of_steps[] = {
     {applied, "",
      "elapsed time per iteration (ms)|elapsed time per iteration (s)|seconds|iter time (s)|"
-     "train_step_timing in s|currsamplespersec|samplespersec|tps|train_samples_per_second|"
+     "train_step_timing in s|currsamplespersec|samplespersec|tps|wps|train_samples_per_second|"
+     "tokens_per_second_per_gpu|train throughput/device/tokens_per_sec|"
+     "throughput/device/tokens_per_second|"
      "train_steps_per_second|train_runtime|number of skipped iterations|global batch size|"
      "global_batch_size|log_history|global_step|max_steps"},
     {costless, "how far the training has come, not how long a step takes",
@@ -67,13 +76,15 @@ constexpr KeyNames of_steps[] = {
      "step|lr|consumed_samples|total_weights|learning_rate|num_train_epochs|best_metric|"
      "best_model_checkpoint|best_global_step|is_hyper_param_search|is_local_process_zero|"
      "is_world_process_zero|trial_name|trial_params|stateful_callbacks|total_flos|"
-     "num_input_tokens_seen|save_steps|eval_steps|logging_steps"},
+     "num_input_tokens_seen|save_steps|eval_steps|logging_steps|training epoch|skipped samples"},
     {costless, "the step time in another unit, by a formula of the program",
      "tflops|mfu|throughput per gpu (tflop/s/gpu)|samples per second|approx flops per gpu|"
      "tokens per gpu per second (tgs)|tokens/s/device|tflop/s/device|samples/sec|"
-     "runningavgsamplespersec"},
+     "runningavgsamplespersec|tokens per gpu (tokens/s/gpu)|tokens/s/gpu inst/harmonic mean|"
+     "energy per gpu (j/iter/gpu)|power per gpu (w/gpu)"},
     {costless, "the peak of a rank; --measured memory=... calibrates it",
-     "memory|memallocated|maxmemallocated"}};
+     "memory|memallocated|maxmemallocated|peak_memory_active|peak_memory_alloc|"
+     "peak_memory_reserved|hip mem usage/free/total/usage_ratio"}};
 
 constexpr int most_depth = 64;  // nesting of JSON
 
@@ -163,15 +174,27 @@ void add_names(std::string_view row, int line, Ledger& ledger) {
     const bool inside =
         at > 0 && (is_name(row[at - 1]) || row[at - 1] == '/' || row[at - 1] == '(');
     const std::string_view name = inside ? "" : name_at_end(row.substr(0, at));
-    if (!name.empty() && std::isalpha(static_cast<unsigned char>(name.front())) != 0)
+    // "timer.py:260" names a line of a program.
+    const bool suffix = !name.empty() && name.data() != row.data() && name.data()[-1] == '.';
+    if (!name.empty() && !suffix && std::isalpha(static_cast<unsigned char>(name.front())) != 0)
       ledger.add(name, line);
+  }
+}
+
+// Adds the settings of a line of perftest: "Dual-port    : OFF    Device   : mlx5_0".
+void add_settings(std::string_view row, int line, Ledger& ledger) {
+  for (std::size_t at = row.find(':'); at != row.npos; at = row.find(':', at + 1)) {
+    const std::string_view before = trimmed(row.substr(0, at));
+    const std::size_t gap = std::max(before.rfind("  ") + 1, before.rfind('\t') + 1);
+    ledger.add(before.substr(std::min(gap, before.size())), line);
   }
 }
 
 bool is_step(std::string_view row) {
   for (const std::string_view label :
-       {"elapsed time per iteration", "SamplesPerSec=", " tps: ", "iter time (s):",
-        "train_step_timing in s", "completed step:", "'train_samples_per_second':"})
+       {"elapsed time per iteration", "SamplesPerSec=", " tps: ", " wps: ", "iter time (s):",
+        "tokens_per_second_per_gpu:", "throughput/device/tokens_per_sec", "train_step_timing in s",
+        "completed step:", "'train_samples_per_second':"})
     if (contains(row, label)) return true;
   return false;
 }
@@ -221,9 +244,13 @@ std::vector<LedgerEntry> log_ledger(std::string_view text) {
   if (json.is_object()) add_json(json, text, of_trainer ? steps : collectives);
   int line = 0;
   const std::string plain = json.is_object() ? "" : without_colours(text);
+  bool settings = false;  // in the settings of perftest, which end at its connection
   for (const std::string_view row : lines_of(plain)) {
     ++line;
-    if (is_step(row))
+    settings = (settings || contains(row, "Dual-port ")) && !contains(row, " address: LID");
+    if (settings && contains(row, ":"))
+      add_settings(row, line, collectives);
+    else if (is_step(row))
       add_names(row, line, steps);
     else if (contains(row, "nThread "))
       add_names(row, line, collectives);

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <set>
 #include <string>
 
 #include "validate/importers/importers.h"
@@ -44,7 +43,7 @@ std::string text_or(const Json& object, const char* key, const std::string& othe
 struct Devices {
   std::map<double, int> groups;  // ranks of each communicator
   std::size_t count = 0;
-  std::size_t hosts = 0;
+  std::map<std::string, int> hosts;  // ranks of each
   std::string gpu;
 };
 
@@ -54,16 +53,14 @@ Devices devices_of(const Json& json) {
   if (config == json.end() || !config->is_object()) return devices;
   const auto list = config->find("devices");
   if (list == config->end() || !list->is_array()) return devices;
-  std::set<std::string> hosts;
   for (const Json& device : *list) {
     if (!device.is_object()) continue;
-    hosts.insert(text_or(device, "hostname", {}));
+    ++devices.hosts[text_or(device, "hostname", {})];
     if (const auto group = device.find("group"); group != device.end() && group->is_number())
       ++devices.groups[group->get<double>()];
     if (devices.gpu.empty()) devices.gpu = text_or(device, "device_info", {});
   }
   devices.count = list->size();
-  devices.hosts = hosts.size();
   return devices;
 }
 
@@ -169,7 +166,10 @@ std::vector<Measurement> import_nccl_tests_json(std::string_view text, std::stri
     m.operation = operation_of(json, results[0], file, hints);
     m.ranks = ranks_of(m, table.printed, devices, file, hints);
     check_ratio(m.operation, m.ranks, table.printed, file);
-    if (devices.count == static_cast<std::size_t>(m.ranks)) m.nodes = int(devices.hosts);
+    if (devices.count == static_cast<std::size_t>(m.ranks)) {
+      check_even_hosts(devices.hosts, {file, 0, "config.devices"});
+      m.nodes = static_cast<int>(devices.hosts.size());
+    }
     if (hints.nodes) m.nodes = hints.nodes;
     if (m.nodes && m.ranks % *m.nodes == 0) m.gpus_per_node = m.ranks / *m.nodes;
     m.rows = std::move(table.rows);

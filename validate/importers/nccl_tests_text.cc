@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string>
 
 #include "topologies/foreign_description.h"
+#include "validate/importers/foreign_logs.h"
 #include "validate/importers/importers.h"
 #include "validate/importers/lines.h"
 #include "validate/importers/nccl_names.h"
@@ -105,6 +105,7 @@ class NcclTestsReader {
     finish_run();
     if (found_.empty()) refuse_foreign_description(plain, file_);
     if (found_.empty()) refuse_markdown(plain);
+    if (found_.empty()) refuse_foreign_log(plain, file_, false);
     if (found_.empty())
       fail(0,
            "holds no row of an nccl-tests table, nor the header of another format that is read: "
@@ -136,6 +137,8 @@ class NcclTestsReader {
       const Preamble preamble = *std::exchange(pending_, std::nullopt);
       return read_body(preamble, body);
     }
+    if (contains(text, "Test NCCL failure") || contains(text, "Test CUDA failure"))
+      fail(number, "the test ended with a failure: measure again");
     if (runs) name_program(std::string(text), number);
   }
 
@@ -194,7 +197,10 @@ class NcclTestsReader {
       if (!starts_with(cells, "|")) continue;
       std::ranges::replace(cells, '|', ' ');
       const Words words = words_of(cells);
-      if (words.size() > 2 && as_number(words[0]) && as_number(words[1]))
+      const auto begins_with_digit = [](std::string_view word) {
+        return word.front() >= '0' && word.front() <= '9';
+      };
+      if (words.size() > 2 && begins_with_digit(words[0]) && begins_with_digit(words[1]))
         fail(line, "is a table in Markdown, which drops columns: give what nccl-tests printed");
     }
   }
@@ -372,10 +378,11 @@ class NcclTestsReader {
            communicators_at_once(run_.groups.size(), run_.groups.begin()->second));
     m.ranks = ranks_of(table, m.operation);
     check_ratio(m.operation, m.ranks, table.printed, file_);
-    std::set<std::string> hosts;
-    for (const auto& [rank, host] : run_.hosts) hosts.insert(host);
+    std::map<std::string, int> ranks_of_host;
+    for (const auto& [rank, host] : run_.hosts) ++ranks_of_host[host];
     if (run_.hosts.size() == static_cast<std::size_t>(m.ranks)) {
-      m.nodes = static_cast<int>(hosts.size());
+      check_even_hosts(ranks_of_host, {file_, table.printed.front().line, {}});
+      m.nodes = static_cast<int>(ranks_of_host.size());
     }
     if (hints_.nodes) m.nodes = hints_.nodes;
     if (m.nodes && m.ranks % *m.nodes == 0) m.gpus_per_node = m.ranks / *m.nodes;

@@ -16,6 +16,29 @@ struct Columns {
   bool latency = false;
 };
 
+// The ends of a connection: " local address: LID 0x06 QPN ...", " GID: ...", then the remote ones.
+// In a subnet no two ports have the same LID or GID.
+class ConnectionEnds {
+ public:
+  // Reads the words of a line; returns whether the remote end is the local one.
+  bool meet(const std::vector<std::string_view>& words) {
+    const bool address = words.size() > 3 && words[1] == "address:";
+    if (address) at_local_ = words[0] == "local";
+    if (address && words[3].find_first_not_of("0x") != std::string_view::npos)
+      return same(lid_, words[3]);
+    return words.size() == 2 && words[0] == "GID:" && same(gid_, words[1]);
+  }
+
+ private:
+  bool same(std::string& local, std::string_view word) const {
+    if (at_local_) local = std::string(word);
+    return !at_local_ && word == local;
+  }
+
+  std::string lid_, gid_;  // of the local end
+  bool at_local_ = true;
+};
+
 class PerftestReader {
  public:
   explicit PerftestReader(std::string_view name) : file_(name) {}
@@ -49,6 +72,8 @@ class PerftestReader {
     if (const auto at = std::ranges::find(heading, "Device"); heading.end() - at > 2)
       check_device(std::string(*(at + 2)), number);
     if (contains(line, "BW Test") || contains(line, "Latency Test")) title_ = std::string(line);
+    if (ends_.meet(words_of(line)))
+      fail("both ends are one port: the test did not leave this host", number);
     // Copies in documents and wikis often lack the '#'.
     if (starts_with(line, "#bytes") || starts_with(line, "bytes "))
       return read_columns(line, number);
@@ -82,6 +107,9 @@ class PerftestReader {
   }
 
   void read_columns(std::string_view line, int number) {
+    if (!rows_.empty())
+      fail("a second table, which another NIC or host may have measured: give each file by itself",
+           number);
     Columns columns;
     if (contains(line, "#sl")) fail("tables with a service level column are not known", number);
     if (contains(line, "BW average[Gb/sec]")) {
@@ -92,9 +120,6 @@ class PerftestReader {
       columns = {4, 0, true};
     } else {
       fail("has neither BW average nor t_typical", number);
-    }
-    if (columns_ && columns_->latency != columns.latency) {
-      fail("a second table of another kind: give each file by itself", number);
     }
     columns_ = columns;
   }
@@ -145,6 +170,7 @@ class PerftestReader {
   std::string file_;
   int line_ = 0;
   std::string title_, device_;
+  ConnectionEnds ends_;
   std::optional<Columns> columns_;
   std::vector<std::string> settings_;
   int queue_pairs_ = 1;

@@ -75,4 +75,14 @@ void check_ratio(Operation operation, int ranks, const std::vector<PrintedBandwi
   }
 }
 
+void check_even_hosts(const std::map<std::string, int>& ranks_of_host, const Where& where) {
+  for (const auto& [host, ranks] : ranks_of_host)
+    if (const auto& [first, of_first] = *ranks_of_host.begin(); ranks != of_first)
+      fail_input(where,
+                 fmt::format("{} has {} ranks and {} has {}: nodes with different numbers of ranks "
+                             "are not modelled",
+                             first, of_first, host, ranks),
+                 "as many ranks on each node");
+}
+
 }  // namespace lambcast::validate

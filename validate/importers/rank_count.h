@@ -2,6 +2,7 @@
 // from the ratio busbw / algbw.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,5 +32,8 @@ std::optional<int> ranks_from_ratio(Operation operation, const std::vector<Print
 // Throws Error if a row's ratio contradicts the operation over `ranks`.
 void check_ratio(Operation operation, int ranks, const std::vector<PrintedBandwidth>& rows,
                  const std::string& file);
+
+// Throws Error if hosts have different numbers of ranks, since a table is forecast for equal nodes.
+void check_even_hosts(const std::map<std::string, int>& ranks_of_host, const Where& where);
 
 }  // namespace lambcast::validate
