@@ -52,7 +52,12 @@ constexpr RowFormat formats[] = {
     {"DeepSpeed", "", "CurrSamplesPerSec=", Quantity::samples_per_s, 1},
     {"DeepSpeed", "", "SamplesPerSec=", Quantity::samples_per_s, 1},
     {"torchtitan", "step:", "tps:", Quantity::tokens_per_gpu_s, 1},
+    {"torchtitan", "step:", "wps:", Quantity::tokens_per_gpu_s, 1},
+    {"torchtune", "Step ", "tokens_per_second_per_gpu:", Quantity::tokens_per_gpu_s, 1},
+    {"Composer", "", "throughput/device/tokens_per_sec:", Quantity::tokens_per_gpu_s, 1},
+    {"OLMo", "", "throughput/device/tokens_per_second=", Quantity::tokens_per_gpu_s, 1},
     {"Hugging Face Trainer", "", "'train_samples_per_second':", Quantity::samples_per_s, 1, true},
+    {"Hugging Face Trainer", "", "\"train_samples_per_second\":", Quantity::samples_per_s, 1, true},
 };
 
 constexpr int warm_up_rows = 5, fewest_rows = 3;
@@ -62,14 +67,14 @@ constexpr double scaled = 1.4826;
 constexpr double rounded_rate = 0.5e-3, short_batches = 0.1;
 constexpr double far = 4, nearest_outlier = 0.02;
 
-// Returns the number after a label, which may have thousands separators.
+// Returns the number after a label, which may have thousands separators and be in quotes.
 std::optional<double> number_after(std::string_view line, std::string_view label) {
   const auto at = line.find(label);
   if (at == std::string_view::npos) return std::nullopt;
   std::string digits;
   for (std::size_t i = at + label.size(); i < line.size(); ++i) {
     const char c = line[i];
-    if (c == ' ' && digits.empty()) continue;
+    if ((c == ' ' || c == '\'' || c == '"') && digits.empty()) continue;
     if (c == ',' && i + 1 < line.size() && line[i + 1] >= '0' && line[i + 1] <= '9') continue;
     if (!(c >= '0' && c <= '9') && c != '.' && c != 'E' && c != 'e' && c != '+' && c != '-') break;
     digits += c;
@@ -267,10 +272,11 @@ TrainingLog read_training_log(std::string_view text, const std::string& file) {
     add_framework(log);
     return log;
   }
-  fail_input({file, 0, {}}, "holds no step that is recognised",
-             "a log of Megatron-LM or a fork of it, DeepSpeed, torchtitan, NeMo, MaxText or the "
-             "Hugging Face Trainer, its trainer_state.json, metrics.csv of Lightning; else "
-             "--measured step_time=...");
+  fail_input(
+      {file, 0, {}}, "holds no step that is recognised",
+      "a log of Megatron-LM, DeepSpeed, torchtitan, torchtune, NeMo, MaxText, Composer, OLMo "
+      "or Hugging Face; trainer_state.json, Lightning's metrics.csv, or --measured "
+      "step_time=...");
 }
 
 SourceFigure figure_of(const TrainingLog& log, const std::string& file, const WhatIf& what_if,

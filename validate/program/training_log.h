@@ -6,8 +6,12 @@
 //   NeMo                 train_step_timing in s: T                   step time
 //   DeepSpeed pipelines  iter time (s): T                            step time
 //   DeepSpeed            CurrSamplesPerSec=X, SamplesPerSec=X        samples per second of the job
-//   torchtitan           step: N ... tps: X                          tokens per second of a GPU
-//   Hugging Face         'train_samples_per_second': X               mean of the whole run
+//   torchtitan           step: N ... tps: X, wps: X                  tokens per second of a GPU
+//   torchtune            tokens_per_second_per_gpu:X                 tokens per second of a GPU
+//   Composer             throughput/device/tokens_per_sec: X         tokens per second of a GPU
+//   OLMo                 throughput/device/tokens_per_second=X       tokens per second of a GPU
+//   Hugging Face         'train_samples_per_second': X               mean of the whole run; also
+//                                                                    in train_results.json
 //   metrics.csv, trainer_state.json                                  metric_file.h
 //
 // A row may have any prefix (rank, time stamp) and ANSI colours. Steady rows are those that remain

@@ -72,6 +72,13 @@ TEST_CASE("training log: each program's own row is read in its own unit") {
        "\x1b[31mstep: 20  \x1b[32mloss:  5.1  \x1b[33mmemory: 60.11GiB(75.93%)  \x1b[34mtps: "
        "10,845  \x1b[36mtflops: 466.20  mfu: 47.14%\x1b[39m",
        Quantity::tokens_per_gpu_s, 10845},
+      {"torchtitan", "step: 20  loss:  5.1  memory: 60.11GiB(75.93%)  wps: 10,845  mfu: 47.14%",
+       Quantity::tokens_per_gpu_s, 10845},
+      {"torchtune", "Step 5 | loss:1.9 lr:2e-05 tokens_per_second_per_gpu:10845.2",
+       Quantity::tokens_per_gpu_s, 10845.2},
+      {"Composer", "\t Train throughput/device/tokens_per_sec: 10845.2", Quantity::tokens_per_gpu_s,
+       10845.2},
+      {"OLMo", "    throughput/device/tokens_per_second=10,845", Quantity::tokens_per_gpu_s, 10845},
   };
   for (const Case& one : cases) {
     INFO(one.row);
@@ -81,6 +88,16 @@ TEST_CASE("training log: each program's own row is read in its own unit") {
     CHECK(log.program == one.program);
     CHECK(log.quantity == one.quantity);
     CHECK(log.median == Approx(one.value));
+  }
+}
+
+TEST_CASE("training log: the Trainer's rates are read in quotes, and from its JSON") {
+  for (const char* text :
+       {"{'train_runtime': '3021.4', 'train_samples_per_second': '21.18', 'epoch': '1'}\n",
+        "{\n \"train_runtime\": 3021.4,\n \"train_samples_per_second\": 21.18\n}\n"}) {
+    const TrainingLog log = read_training_log(text, "run.log");
+    CHECK(log.program == "Hugging Face Trainer");
+    CHECK(log.median == Approx(21.18));
   }
 }
 
