@@ -36,7 +36,7 @@ command -v mpirun >/dev/null || { echo "skipped after the layouts: there is no m
   sed 's/^gpus = 4/gpus = 1/; s/"10 Gbit\/s"/"10 Mbit\/s"/; s/"9.4 Gbit\/s"/"9.4 Mbit\/s"/' >preset.toml
 on_hosts() { "$ethernet" with 3 10mbit "$@"; }
 began=$SECONDS
-on_hosts "$lambcast" survey --cluster "$folder/preset.toml" --ops all_reduce,all_gather,all_to_all -b 64K -e 512K -f 2 \
+on_hosts "$lambcast" survey --cluster "$folder/preset.toml" --ops all_reduce,all_gather,all_to_all --types float -b 64K -e 512K -f 2 \
   --seconds-per-size 0.5 --budget 150 -o "$folder/mine" >out 2>&1 || fail "the survey ends with $?: $(cat out)"
 took=$((SECONDS - began))
 [ $took -le 180 ] || fail "the survey takes $took s"

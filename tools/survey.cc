@@ -1,11 +1,7 @@
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -17,6 +13,7 @@
 #include "sim/base/output_file.h"
 #include "sim/base/printable.h"
 #include "sim/base/units.h"
+#include "tools/child_process.h"
 #include "tools/commands.h"
 #include "tools/stop_signal.h"
 #include "tools/terminal.h"
@@ -28,10 +25,9 @@
 #include "validate/measure/launch.h"
 #include "validate/measure/survey.h"
 #include "validate/survey/gpu_spread.h"
+#include "validate/survey/own_host.h"
 #include "validate/survey/step_speedups.h"
 #include "validate/survey/survey_tables.h"
-
-extern char** environ;
 
 namespace lambcast {
 namespace {
@@ -40,10 +36,11 @@ namespace fs = std::filesystem;
 
 struct SurveyFlags {
   std::string folder, cluster, operations = "all_reduce,all_gather,reduce_scatter,all_to_all";
-  std::string backend = "mpi", types = "float";
+  std::string backend = "mpi", types;
   std::string min_bytes = "1K", max_bytes = "16M", factor = "4", seconds_per_size = "0.2";
   double budget_s = 600;
-  std::vector<std::string> question;  // flags of lambcast advise
+  std::vector<std::string> measured, logs;  // steps of a program, as calibrate takes them
+  std::vector<std::string> question;        // flags of lambcast advise
   bool profile = false, force = false;
 };
 
@@ -51,79 +48,6 @@ fs::path next_to_this_program(const char* name) {
   std::error_code error;
   return fs::read_symlink("/proc/self/exe", error).parent_path() / name;
 }
-
-// Returns the ends of a pipe to read from and to write to, which a started program does not
-// inherit.
-std::array<int, 2> new_pipe() {
-  std::array<int, 2> ends{-1, -1};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0)
-    throw Error(Exit::failure, fmt::format("pipe: {}", std::strerror(errno)));
-  return ends;
-}
-
-enum class ChildStreams { inherited, piped };
-
-// A program that this one starts and waits for.
-class ChildProcess {
- public:
-  // Starts the program `words[0]` with its arguments. If `streams` is piped, its standard input and
-  // output are pipes to this process. Throws Error (missing) if it cannot be started.
-  explicit ChildProcess(std::vector<std::string> words,
-                        ChildStreams streams = ChildStreams::inherited) {
-    std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    std::array<int, 2> input{-1, -1}, output{-1, -1};
-    if (streams == ChildStreams::piped) {
-      input = new_pipe();
-      output = new_pipe();
-      to_.reset(fdopen(input[1], "w"));
-      from_.reset(fdopen(output[0], "r"));
-      posix_spawn_file_actions_adddup2(&actions, input[0], STDIN_FILENO);
-      posix_spawn_file_actions_adddup2(&actions, output[1], STDOUT_FILENO);
-    }
-    const int status =
-        posix_spawn(&id_, words.front().c_str(), &actions, nullptr, arguments.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (streams == ChildStreams::piped) {
-      close(input[0]);
-      close(output[1]);
-    }
-    if (status != 0)
-      throw Error(Exit::missing, fmt::format("{}: {}", words.front(), std::strerror(status)));
-  }
-
-  // Returns the next line of its output, without the line end; nothing once the output has ended.
-  std::optional<std::string> line() {
-    std::string text;
-    for (int c = std::fgetc(from_.get()); c != EOF; c = std::fgetc(from_.get())) {
-      if (c == '\n') return text;
-      text += static_cast<char>(c);
-    }
-    return std::nullopt;
-  }
-  // Writes a line to its input. A program that has ended does not read it.
-  void answer(std::string_view text) {
-    fmt::print(to_.get(), "{}\n", text);
-    std::fflush(to_.get());
-  }
-
-  // Waits for the process to end; returns its exit code, or 1 if a signal ended it.
-  int code() {
-    int status = 0;
-    while (waitpid(id_, &status, 0) != id_ && errno == EINTR) continue;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : static_cast<int>(Exit::failure);
-  }
-
- private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  pid_t id_ = 0;
-  std::unique_ptr<std::FILE, Close> to_, from_;
-};
 
 // Returns the command of lambcast-measure, which runs as a separate process: MPI stays out of the
 // program that fits. `weights` is the number of weights whose steps are timed; 0 if none are, and
@@ -175,6 +99,53 @@ void profile_own_gpu(const SurveyFlags& flags, const validate::MpiLaunch& launch
       .code();
 }
 
+std::string in_folder(const SurveyFlags& flags, const char* name) {
+  return (fs::path(flags.folder) / name).string();
+}
+
+void refuse_surveyed_folder(const SurveyFlags& flags) {
+  std::error_code ignored;
+  if (fs::exists(in_folder(flags, "plan.csv"), ignored) && !flags.force)
+    fail_input({"", 0, "-o"}, fmt::format("{} holds a survey", printable(flags.folder)),
+               "another folder, or --force");
+}
+
+// Derives the description to start from, writes it into the folder, and prints what was derived.
+void derive_cluster(SurveyFlags& flags, const validate::MpiLaunch& launch) {
+  const DerivedCluster derived = derived_cluster(own_host("/"), launch.on_this_host);
+  std::error_code ignored;  // the error names the file that cannot be written
+  fs::create_directories(flags.folder, ignored);
+  flags.cluster = in_folder(flags, "derived.toml");
+  write_output(flags.cluster, "-o", derived.toml);
+  print_text(fmt::format("{}; written to {}\n\n", derived.sentence, flags.cluster));
+}
+
+// Fits the level of a program to its steps, and writes it next to the surveyed cluster.
+int fit_program(const SurveyFlags& flags) {
+  if (flags.measured.empty() && flags.logs.empty()) return 0;
+  std::vector<std::string> words{next_to_this_program("lambcast").string(),
+                                 "calibrate",
+                                 "--cluster",
+                                 in_folder(flags, "cluster.toml"),
+                                 "-o",
+                                 in_folder(flags, "program.toml"),
+                                 "--force"};
+  for (const std::string& step : flags.measured) words.insert(words.end(), {"--measured", step});
+  for (const std::string& log : flags.logs) words.insert(words.end(), {"--log", log});
+  words.insert(words.end(), flags.question.begin(), flags.question.end());
+  print_text("\nLevel of the program:\n");
+  std::fflush(stdout);
+  return ChildProcess(words).code();
+}
+
+// Throws Error for steps that could not be fitted after the survey.
+void check_steps(const SurveyFlags& flags) {
+  if (!flags.measured.empty() && flags.question.empty())
+    fail_input({"", 0, "--measured"}, "is a step of a run, which no flag describes",
+               "-- --model bert-large --gpus 64 ..., as lambcast advise takes them");
+  for (const std::string& log : flags.logs) read_file(log);
+}
+
 // Returns the question of the words behind "--", which are flags of lambcast advise.
 WhatIf question_of(const SurveyFlags& flags) {
   WhatIf what_if;
@@ -201,10 +172,6 @@ class Survey {
         base_(cluster_description(flags.cluster)),
         backend_(backend_of(flags.backend)),
         base_name_(is_path(flags.cluster) ? flags.cluster : flags.cluster + ".toml") {
-    std::error_code ignored;
-    if (fs::exists(file("plan.csv"), ignored) && !flags.force)
-      fail_input({"", 0, "-o"}, fmt::format("{} holds a survey", printable(flags.folder)),
-                 "another folder, or --force");
     load_cluster(flags.cluster, {});
     validate::operations_in(flags.operations, "--ops");
     validate::types_in(flags.types, "--types");
@@ -251,7 +218,7 @@ class Survey {
   }
 
  private:
-  std::string file(const char* name) const { return (fs::path(flags_.folder) / name).string(); }
+  std::string file(const char* name) const { return in_folder(flags_, name); }
 
   std::string advice_on(const std::string& cluster) {
     Catalog catalog;
@@ -331,13 +298,22 @@ validate::MpiLaunch launch_of(const SurveyFlags& flags) {
   const validate::Environment environment = validate::process_environment();
   if (flags.backend == "mpi") return validate::mpi_launch_of(environment);
   const validate::Launch launch = validate::launch_of(environment);
-  return {launch.rank, launch.processes, launch.local_rank};
+  return {launch.rank, launch.processes, launch.local_rank, launch.on_this_host};
 }
 
-int survey_command(const SurveyFlags& flags) {
+int survey_command(SurveyFlags& flags) {
   const validate::MpiLaunch launch = launch_of(flags);
+  // The types that training sends: gradients, norms and compressed bytes. MPI adds no 16-bit
+  // numbers.
+  if (flags.types.empty())
+    flags.types = flags.backend == "nccl" ? "half,float,uint8" : "float,uint8";
   std::optional<Survey> survey;
-  if (launch.rank == 0) survey.emplace(flags);
+  if (launch.rank == 0) {
+    check_steps(flags);
+    refuse_surveyed_folder(flags);
+    if (flags.cluster.empty()) derive_cluster(flags, launch);
+    survey.emplace(flags);
+  }
   if (flags.profile) profile_own_gpu(flags, launch);
   if (!survey) return ChildProcess(measuring(flags)).code();
   catch_stop_signals();
@@ -356,7 +332,8 @@ int survey_command(const SurveyFlags& flags) {
         fmt::format("the measurement ended with exit code {}: the description is fitted to "
                     "the rows that were finished",
                     code));
-  return code;
+  const int fitted = fit_program(flags);
+  return code != 0 ? code : fitted;
 }
 
 // Reads "10min" as 600; a plain number is in seconds.
@@ -375,6 +352,24 @@ CLI::Validator seconds_of_time() {
           ""};
 }
 
+// Adds the flags of what is measured next to collectives: GPUs and a program's steps.
+void add_other_flags(CLI::App& command, SurveyFlags& flags) {
+  command.add_flag("--profile", flags.profile,
+                   "each rank profiles a GPU first, into DIR/gpus: how far equal GPUs differ");
+  command.add_flag("--force", flags.force, "write into a folder that holds a survey");
+  command
+      .add_option(
+          "--measured", flags.measured,
+          "a step of the run behind --, METRIC=VALUE as in lambcast calibrate: its level is "
+          "written to DIR/program.toml (default: none)")
+      ->type_name("METRIC=VALUE");
+  command
+      .add_option(
+          "--log", flags.logs,
+          "log of a training on this cluster, read as in lambcast calibrate (default: none)")
+      ->type_name("FILE");
+}
+
 }  // namespace
 
 Command add_survey(CLI::App& app) {
@@ -385,9 +380,11 @@ Command add_survey(CLI::App& app) {
       ->add_option("-o,--out", flags->folder, "folder for plan, forecast, tables and cluster.toml")
       ->type_name("DIR")
       ->required();
-  command->add_option("--cluster", flags->cluster, "description to start from: a preset or a file")
-      ->type_name("NAME|FILE")
-      ->required();
+  command
+      ->add_option("--cluster", flags->cluster,
+                   "description to start from: a preset or a file (default: derived from the GPUs, "
+                   "NICs and launcher of the first host)")
+      ->type_name("NAME|FILE");
   command
       ->add_option("--ops", flags->operations,
                    "operations of lambcast measure --op, with commas between them (default: "
@@ -400,8 +397,9 @@ Command add_survey(CLI::App& app) {
       ->check(CLI::IsMember({"mpi", "nccl"}));
   command
       ->add_option("--types", flags->types,
-                   "types of elements, with commas between them: float (the default), half, "
-                   "bfloat16, uint8; MPI adds no 16-bit numbers, so those tables are left out")
+                   "types of elements, with commas between them: float, half, bfloat16, uint8 "
+                   "(default: half,float,uint8; over MPI, which adds no 16-bit numbers, "
+                   "float,uint8)")
       ->type_name("LIST");
   command
       ->add_option("-b", flags->min_bytes,
@@ -423,9 +421,7 @@ Command add_survey(CLI::App& app) {
       ->type_name("TIME")
       ->transform(seconds_of_time())
       ->check(CLI::Range(1e-6, 1e6));
-  command->add_flag("--profile", flags->profile,
-                    "each rank profiles a GPU first, into DIR/gpus: how far equal GPUs differ");
-  command->add_flag("--force", flags->force, "write into a folder that holds a survey");
+  add_other_flags(*command, *flags);
   command
       ->add_option("QUESTION", flags->question,
                    "behind --: flags of lambcast advise; the survey ends once its verdict is "
@@ -434,8 +430,8 @@ Command add_survey(CLI::App& app) {
       ->type_name("...");
   command->footer(
       "Start it with a launcher, one process for each rank that a node should have:\n"
-      "  mpirun -n 8 --map-by node lambcast survey --cluster commodity-10gbe -o mine/\n"
-      "  srun -N 8 --ntasks-per-node 1 lambcast survey --cluster commodity-10gbe -o mine/\n"
+      "  mpirun -n 8 --map-by node lambcast survey -o mine/\n"
+      "  srun -N 8 --ntasks-per-node 1 lambcast survey -o mine/\n"
       "  mpirun -n 8 lambcast survey --cluster commodity-10gbe -o mine/ -- --model bert-large \\\n"
       "    --gpus 64 --optimizer onebit_lamb --global-batch 4096 --micro-batch 16 \\\n"
       "    --steps 5993 --freeze-step 1000\n"

@@ -63,6 +63,13 @@ std::string first_host(const std::string& list) {
          list.substr(closed + 1, rest == std::string::npos ? rest : rest - closed - 1);
 }
 
+// Returns the number of processes on this host. Slurm states that of the first host, then others:
+// "8(x4),4".
+int on_this_host(const Environment& environment, const Launcher& launcher) {
+  const std::string text = environment(launcher.on_this_node).value_or("");
+  return number_in(text.substr(0, text.find_first_of("(,")), 1, kMany).value_or(1);
+}
+
 // Sets the token, or the file that will contain it.
 void set_token(Launch& launch, const Environment& environment, bool one_node) {
   constexpr std::size_t kLongestToken = 256;
@@ -105,6 +112,7 @@ Launch launch_of(const Environment& environment) {
     launch.processes = number(environment, launcher.processes, 1, kMany);
     launch.rank = number(environment, launcher.rank, 0, launch.processes - 1);
     launch.local_rank = number(environment, launcher.local_rank, 0, launch.processes - 1);
+    launch.on_this_host = on_this_host(environment, launcher);
     if (launch.processes == 1) return launch;
     launch.port = kDefaultPort;
     if (environment("MASTER_PORT")) launch.port = number(environment, "MASTER_PORT", 1, 65534);
@@ -136,7 +144,8 @@ MpiLaunch mpi_launch_of(const Environment& environment) {
     const auto rank = number_in(environment(launcher.rank).value_or(""), 0, kMany);
     const auto processes = number_in(environment(launcher.processes).value_or(""), 1, kMany);
     const auto local = number_in(environment(launcher.local_rank).value_or("0"), 0, kMany);
-    if (rank && processes && *rank < *processes) return {*rank, *processes, local.value_or(0)};
+    if (rank && processes && *rank < *processes)
+      return {*rank, *processes, local.value_or(0), on_this_host(environment, launcher)};
   }
   return {};
 }

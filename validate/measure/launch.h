@@ -15,6 +15,7 @@ struct Launch {
   int port = 0;
   std::string token{};       // secret of this launch; empty if it is in the file
   std::string token_file{};  // file through which rank 0 passes on a secret (token_file.h)
+  int on_this_host = 1;      // processes on this host
 };
 
 // A function that returns the value of an environment variable; nothing if it is not set.
@@ -38,7 +39,8 @@ Launch launch_of(const Environment& environment);
 struct MpiLaunch {
   int rank = 0;
   int processes = 1;
-  int local_rank = 0;  // also 0 if the launcher does not state it
+  int local_rank = 0;    // also 0 if the launcher does not state it
+  int on_this_host = 1;  // processes on this host; also 1 if the launcher does not state it
 };
 MpiLaunch mpi_launch_of(const Environment& environment);
 

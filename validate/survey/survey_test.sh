@@ -17,15 +17,23 @@ launch=(mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 -
 survey=("$lambcast" survey --cluster commodity-10gbe --ops all_reduce,all_gather -b 4K -e 1M
   --seconds-per-size 0.02)
 "${launch[@]}" -n 3 "${survey[@]}" -o mine >out 2>err || fail "the survey ends with $?: $(cat out err)"
-[ "$(wc -l <mine/plan.csv)" = 11 ] || fail "not 2 tables of 5 sizes are planned: $(cat mine/plan.csv)"
-[ "$(wc -l <mine/forecast.csv)" = 11 ] || fail "not every planned row is forecast"
-for table in all_reduce all_gather; do
+[ "$(wc -l <mine/plan.csv)" = 21 ] || fail "not 4 tables of 5 sizes are planned: $(cat mine/plan.csv)"
+[ "$(wc -l <mine/forecast.csv)" = 21 ] || fail "not every planned row is forecast"
+for table in all_reduce all_gather all_reduce-uint8 all_gather-uint8; do
   [ "$(grep -c '^[0-9]' "mine/tables/$table-n1.csv")" = 5 ] || fail "$table has not 5 rows"
 done
 grep -q '^Median error of the forecast on sizes that were held out' out || fail "nothing is compared: $(cat out)"
-[ "$(grep -c '^all_' mine/held_out.csv)" = 4 ] || fail "not 2 of 5 sizes of 2 tables are held out: $(cat mine/held_out.csv)"
+[ "$(grep -c '^all_' mine/held_out.csv)" = 8 ] || fail "not 2 of 5 sizes of 4 tables are held out: $(cat mine/held_out.csv)"
 "$lambcast" collective --cluster mine/cluster.toml --gpus 3 --backend mpi -b 1M -e 1M >forecast ||
   fail "the description does not forecast"
+
+# Without --cluster the description to start from is derived from the host, and a step of a program sets its level.
+"${launch[@]}" -n 2 "$lambcast" survey --ops all_reduce --types float -b 4K -e 1M --seconds-per-size 0.02 \
+  --measured step_time=800ms -o derived -- --model bert-large --gpus 2 --optimizer lamb --global-batch 64 \
+  --micro-batch 16 --steps 1000 --device v100-16g >derived.out 2>&1 || fail "no cluster, and $?: $(cat derived.out)"
+grep -q '^--cluster is not given; derived from this host: no GPU, 2 processes a node' derived.out ||
+  fail "what was derived is not told: $(cat derived.out)"
+[ -s derived/cluster.toml ] && grep -q '^\[program\]' derived/program.toml || fail "no program is written: $(cat derived.out)"
 
 # With --profile, the spread from the ranks' profiles is kept; if a rank has no GPU, the survey continues.
 "${launch[@]}" -n 2 "${survey[@]}" --profile -o profiled >profiled.out 2>&1 ||
@@ -55,7 +63,7 @@ grep -q -- '--modle' wrong.out || fail "the wrong flag is not named: $(cat wrong
 
 # A survey that loses a rank, or is killed at any moment, keeps what was finished.
 begin() {  # FOLDER: returns once two tables are finished
-  "${launch[@]}" -n 2 "$lambcast" survey --cluster commodity-10gbe -b 4K -e 256K -f 1.2 --ops all_gather,all_reduce,all_to_all \
+  "${launch[@]}" -n 2 "$lambcast" survey --cluster commodity-10gbe -b 4K -e 256K -f 1.2 --ops all_gather,all_reduce,all_to_all --types float \
     --seconds-per-size 1 -o "$1" \
     >"$1.out" 2>&1 &
   launcher=$!
