@@ -351,7 +351,7 @@ TEST_CASE("config.json: an unmodelled architecture is refused with the part that
 
 TEST_CASE("config.json: other files of a checkpoint are named") {
   const std::pair<const char*, const char*> files[] = {
-      {R"({"peft_type": "LORA", "r": 16})", "c.json:1: peft_type: belongs to an adapter"},
+      {R"({"peft_type": "LORA", "r": 16})", "config.json:1: peft_type: belongs to an adapter"},
       {R"({"dim": 4096, "n_layers": 32})", "in the format of its authors"},
       {R"({"metadata": {}, "weight_map": {}})", "the index of a checkpoint's files"},
       {R"({"tokenizer_class": "LlamaTokenizer"})", "belongs to a tokenizer"},
