@@ -74,12 +74,12 @@ const fixture = function (name) {
   return fs.readFileSync(path.join(__dirname, "../../validate", name), "utf8");
 };
 const steps = Array.from({ length: 30 }, function (_, i) {
-  return `[Rank 0] step=${i + 1}, RunningAvgSamplesPerSec=100, CurrSamplesPerSec=${100 + i % 3}, MemAllocated=1GB\n`;
+  return `[Rank 0] step=${i + 1}, RunningAvgSamplesPerSec=2500, CurrSamplesPerSec=${2500 + i % 3}, MemAllocated=1GB\n`;
 }).join("");
 for (const [name, text, texts, measured] of [
   ["table.csv", fixture("replay/collectives/allreduce_h100_2n16r_ibndr3200_nccltests309d.csv"), { cluster: "hgx-h100-ndr" }, []],
   ["nccl.txt", fixture("importers/fixtures/nccl_all_reduce.txt"), { cluster: "dgx-a100-80g" }, []],
-  ["steps.log", steps, { cluster: "aws-p4d", model: "bert-large", gpus: "8", micro_batch: "8", global_batch: "64", optimizer: "adam" },
+  ["steps.log", steps, { cluster: "aws-p4d", model: "bert-large", gpus: "8", micro_batch: "32", global_batch: "2048", optimizer: "adam" },
     ["--log"]]]) {
   const file = path.join(folder, name), out = path.join(folder, "calibrated.toml");
   fs.writeFileSync(file, text);
