@@ -16,19 +16,17 @@ void add_name(std::string& names, const std::string& name) {
   if (names.find(name) == std::string::npos) names += (names.empty() ? "" : "+") + name;
 }
 
-// Adds `collective` to a row, after its other messages. `tip` belongs to this collective.
-void add(CollectiveRow& row, const Collective& collective, const Tip& tip, const Cluster& cluster,
-         const CollectiveQuestion& question) {
+// Adds `collective`, which takes `time`, to a row, after its other messages. `tip` belongs to this
+// collective.
+void add(CollectiveRow& row, const Collective& collective, Duration time, const Tip& tip,
+         const Cluster& cluster, const CollectiveQuestion& question) {
   const CollectiveSetting& setting = question.setting;
   const bool flow = question.network == NetworkModel::flow;
-  const Duration time =
-      flow || setting.expand ? simulate(collective, question.network) : collective.time;
   row.time += time;
   row.flow_time +=
       !flow && shares_are_unlike(collective) ? simulate(collective, NetworkModel::flow) : time;
   RunBy by{collective.chosen, collective.protocol, tip.rival,
            collective.traffic.network_sent_per_node};
-  if (by.rival) by.rival->time = by.rival->time.scaled(time / collective.time);
   row.tip.approximation = approximation_of(collective, question.network);
   const CalibratedInterval interval = widened(interval_of(cluster, setting.backend, collective.op,
                                                           collective.size, setting.group, time, by),
@@ -56,17 +54,26 @@ std::vector<CollectiveRow> forecast_rows(const Cluster& cluster,
   if (question.exchange && !setting.algorithm.empty())
     fail_input({"", 0, "--algorithm"},
                "is not for compressed_allreduce, which is several collectives");
+  const auto time_of = [&](const Collective& collective) {
+    const bool alone = question.network == NetworkModel::analytic && !setting.expand;
+    return alone ? collective.time : simulate(collective, question.network);
+  };
   CollectiveSeries series = prepare(cluster, setting);
   std::vector<CollectiveRow> rows;
   for (const double size : question.sizes) {
     CollectiveRow row{size};
     if (question.exchange) {
-      for (const Collective& message : compressed_exchange(series, setting.backend, Bytes(size)))
-        add(row, message, {}, cluster, question);
+      CollectiveRow twice{2 * size};
+      for (CollectiveRow* of : {&row, &twice})
+        for (const Collective& message :
+             compressed_exchange(series, setting.backend, Bytes(of->size)))
+          add(*of, message, time_of(message), {}, cluster, question);
+      if (twice.time < row.time) row.tip.twice = Rival{twice.algorithm, twice.protocol, twice.time};
     } else {
       const Collective collective = forecast(series, Bytes(size));
-      row.tip = tip_of(series.request, series.machines, series.transport, collective.time);
-      add(row, collective, row.tip, cluster, question);
+      const Duration time = time_of(collective);
+      row.tip = tip_of(series.request, series.machines, series.transport, time, question.network);
+      add(row, collective, time, row.tip, cluster, question);
     }
     rows.push_back(std::move(row));
   }

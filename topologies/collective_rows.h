@@ -25,7 +25,7 @@ struct CollectiveRow {
   CalibratedInterval interval{Duration(), Duration(), true, Ground::calibrated};
   // Time by the flow model; equal to `time` except for some collectives with unequal flows.
   Duration flow_time{};
-  Tip tip{};  // uncertainty of a single collective
+  Tip tip{};  // of an exchange, only whether twice the size is faster
 
   // Returns whether the two network models differ by 2 % or more.
   bool models_part() const;

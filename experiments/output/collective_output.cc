@@ -87,12 +87,11 @@ std::string flow_remark(const CollectiveRow& row) {
       row.flow_time / row.time);
 }
 
-// Returns a finding if NCCL is near a switch to another algorithm at this row.
+// Returns a finding if the library is near a switch to another algorithm at this row.
 std::optional<Finding> find_tip(const CollectiveRow& row, const CollectiveAnswer& answer) {
-  const auto op = std::ranges::find(op_names(), answer.op);
-  if (op == op_names().end()) return std::nullopt;
-  return find_tip(TippingCollective{static_cast<Op>(op - op_names().begin()), Bytes(row.size),
-                                    row.algorithm, row.protocol, row.time, row.tip});
+  return find_tip(TippingCollective{Op::all_reduce, Bytes(row.size), row.algorithm, row.protocol,
+                                    row.time, row.tip},
+                  answer.op);
 }
 
 std::string tip_remark(const CollectiveRow& row, const CollectiveAnswer& answer) {

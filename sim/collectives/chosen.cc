@@ -7,6 +7,7 @@
 #include "sim/base/counted.h"
 #include "sim/base/error.h"
 #include "sim/collectives/algorithms.h"
+#include "sim/collectives/nccl_tuning.h"
 
 namespace lambcast {
 namespace {
@@ -111,6 +112,20 @@ std::vector<Transport> beside_listed_speed(const CollectiveRequest& request,
   return all;
 }
 
+// Returns whether NCCL spreads both requests over equally many channels, under each protocol.
+bool spread_alike(const CollectiveRequest& one, const CollectiveRequest& other,
+                  const Transport& transport) {
+  if (one.rules != DecisionRules::nccl || !transport.tuning) return true;
+  const auto channels = [&](const CollectiveRequest& of, const Protocol& protocol, bool ring) {
+    return nccl_channels_for(*transport.tuning, protocol.name, ring, of.size, of.group.nodes(),
+                             of.group.per_node);
+  };
+  return std::ranges::all_of(transport.protocols, [&](const Protocol& protocol) {
+    return channels(one, protocol, true) == channels(other, protocol, true) &&
+           channels(one, protocol, false) == channels(other, protocol, false);
+  });
+}
+
 }  // namespace
 
 Chosen chosen_for(const CollectiveRequest& request, const Transport& transport) {
@@ -137,11 +152,11 @@ std::optional<RatedAlike> rival_of(const CollectiveRequest& request, const Trans
   return RatedAlike{std::string(nearest->algorithm), nearest->apart < at_tip};
 }
 
-bool tips_before_twice(const CollectiveRequest& request, const Transport& transport) {
-  CollectiveRequest twice = request;
-  twice.size = request.size * 2;
-  const auto choices = rated(request, transport), of_twice = rated(twice, transport);
-  return choices.size() > 1 && of_twice.front().algorithm != choices.front().algorithm;
+bool runs_alike(const CollectiveRequest& one, const CollectiveRequest& other,
+                const Transport& transport) {
+  const std::vector<std::string> costed = chosen_for(one, transport).costed;
+  return costed == chosen_for(other, transport).costed && spread_alike(one, other, transport) &&
+         std::ranges::none_of(costed, [](const auto& name) { return name.starts_with("nvls"); });
 }
 
 }  // namespace lambcast

@@ -37,7 +37,10 @@ struct RatedAlike {
 // be if the NIC's nominal rate differed by 0.05 %.
 std::optional<RatedAlike> rival_of(const CollectiveRequest& request, const Transport& transport);
 
-// Returns whether NCCL chooses another algorithm at twice the size.
-bool tips_before_twice(const CollectiveRequest& request, const Transport& transport);
+// Returns whether the library runs both requests, which differ in size, by the same algorithms over
+// the same channels. Reductions in the NVLink switch never count as alike: they take larger chunks
+// at some sizes (nvls_chunks).
+bool runs_alike(const CollectiveRequest& one, const CollectiveRequest& other,
+                const Transport& transport);
 
 }  // namespace lambcast

@@ -308,27 +308,30 @@ Collective plan_collective(const CollectiveRequest& asked, Machines& machines,
 }
 
 Tip tip_of(const CollectiveRequest& asked, Machines& machines, const Transport& transport,
-           Duration time) {
+           Duration time, NetworkModel network) {
   CollectiveRequest request = drawn_together(asked, machines.nodes_alike());
-  request.priced_alone = true;
-  Tip tip;
-  if (request.group.ranks == 1) return tip;
-  const auto is_written = [&](const std::string& algorithm) {
-    return can_write(request, algorithm, machines.nodes_alike());
+  request.priced_alone = network == NetworkModel::analytic && !request.expand;
+  if (request.group.ranks == 1) return {};
+  const auto timed = [&](const CollectiveRequest& of, bool at_tip) -> std::optional<Rival> {
+    const std::string algorithm = chosen_for(of, transport).costed.front();
+    const int nodes = machines.nodes_alike();
+    if (!can_write(of, algorithm, nodes) && !groups_for(of, algorithm, nodes)) return std::nullopt;
+    const Collective planned = plan_collective(of, machines, transport);
+    return Rival{planned.algorithm, planned.protocol,
+                 of.priced_alone ? planned.time : simulate(planned, network), at_tip};
   };
-  const auto rival = rival_of(request, transport);
-  if (rival && is_written(rival->algorithm)) {
+  Tip tip;
+  if (const auto rival = rival_of(request, transport)) {
     CollectiveRequest other = request;
     other.algorithm = rival->algorithm;
-    const Collective planned = plan_collective(other, machines, transport);
-    tip.rival = {planned.algorithm, planned.protocol, planned.time, rival->at_tip};
+    tip.rival = timed(other, rival->at_tip);
   }
-  if (!tips_before_twice(request, transport)) return tip;
   CollectiveRequest twice = request;
   twice.size = request.size * 2;
-  if (!is_written(chosen_for(twice, transport).algorithm)) return tip;
-  const Duration of_twice = plan_collective(twice, machines, transport).time;
-  if (of_twice < time) tip.twice = of_twice;
+  const bool alike = runs_alike(request, twice, transport) &&
+                     bound_protocol(request, transport) == bound_protocol(twice, transport);
+  tip.twice = alike ? std::nullopt : timed(twice, false);
+  if (tip.twice && tip.twice->time >= time) tip.twice.reset();
   return tip;
 }
 

@@ -65,24 +65,26 @@ std::optional<Approximation> approximation_of(const Collective& collective, Netw
 Collective plan_collective(const CollectiveRequest& request, Machines& machines,
                            const Transport& transport);
 
-// The algorithm that NCCL's rule almost selects (chosen.h), so that another release, plugin or
-// topology may run it, and its analytic time.
+// Another way to run a collective, and its time: the algorithm that NCCL's rule almost selects
+// (chosen.h), so that another release, plugin or topology may run it.
 struct Rival {
   std::string algorithm, protocol;
   Duration time;
   bool at_tip = false;  // a small change of the description selects it
 };
 
-// Uncertainty near a switching point of NCCL's rule. `rival` is the other algorithm that may run at
-// this size. `twice` is the time of a message of twice the size, if it is shorter because NCCL runs
-// another algorithm then.
+// Uncertainty near a switching point of the library's rule. `rival` is the other algorithm that
+// NCCL may run at this size. `twice` is a message of twice the size, if it is faster because the
+// library runs another algorithm or protocol, larger chunks or more channels then. Times are those
+// of one network model.
 struct Tip {
   std::optional<Rival> rival{};
-  std::optional<Duration> twice{};
+  std::optional<Rival> twice{};
   std::optional<Approximation> approximation{};  // approximation of the time, set by the caller
 };
+// `time` is the time of the request under `network`.
 Tip tip_of(const CollectiveRequest& request, Machines& machines, const Transport& transport,
-           Duration time);
+           Duration time, NetworkModel network = NetworkModel::analytic);
 
 // Times of one request at many sizes for little more than the cost of one. All bytes of a schedule
 // grow with the size, so every algorithm is laid out, routed and lowered once, for reference_size,

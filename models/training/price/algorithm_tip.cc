@@ -8,7 +8,7 @@ namespace lambcast {
 namespace {
 
 // Least relative changes of the time that are reported: with another release or plugin, and at the
-// switching point itself.
+// switching point itself or at twice the size.
 constexpr double noticeable = 0.1, noticeable_at_tip = 0.01;
 
 // Returns the note for a time that was not found by simulating all ranks.
@@ -32,27 +32,28 @@ Duration TippingCollective::moves() const {
   if (tip.rival) most = apart(tip.rival->time, time);
   if (tip.approximation)
     most = std::max(most, time.scaled(tip.approximation->high - tip.approximation->low));
-  return tip.twice ? std::max(most, time - *tip.twice) : most;
+  return tip.twice ? std::max(most, time - tip.twice->time) : most;
 }
 
-std::optional<Finding> find_tip(const TippingCollective& collective) {
+std::optional<Finding> find_tip(const TippingCollective& collective, std::string_view name) {
   const auto& [op, size, algorithm, protocol, time, tip] = collective;
   const bool at_tip = tip.rival && tip.rival->at_tip;
   const bool rival = tip.rival && apart(tip.rival->time, time) >
                                       time.scaled(at_tip ? noticeable_at_tip : noticeable);
-  if (!rival && !tip.twice && !tip.approximation) return std::nullopt;
-  std::string text = fmt::format("{} of {} runs by {}/{} in {}", name_of(op), to_text(size),
-                                 algorithm, protocol, to_text(time));
-  if (tip.approximation) return found_by(*tip.approximation, std::move(text));
+  const bool falls = tip.twice && time - tip.twice->time > time.scaled(noticeable_at_tip);
+  if (!rival && !falls && !tip.approximation) return std::nullopt;
+  std::string text = fmt::format("{} of {} runs by {}/{} in {}", name.empty() ? name_of(op) : name,
+                                 to_text(size), algorithm, protocol, to_text(time));
   if (rival)
     text +=
         fmt::format(", and by {}/{}, which {}, in {}", tip.rival->algorithm, tip.rival->protocol,
                     at_tip ? "the smallest change of a rate may have NCCL take"
                            : "NCCL's own constants rate alike within 25 %",
                     to_text(tip.rival->time));
-  if (tip.twice)
-    text += fmt::format("{}one of twice the size, which NCCL has another run, takes {}",
-                        rival ? "; " : ", and ", to_text(*tip.twice));
+  if (falls)
+    text += fmt::format("{}one of twice the size runs by {}/{} in {}", rival ? "; " : ", and ",
+                        tip.twice->algorithm, tip.twice->protocol, to_text(tip.twice->time));
+  if (tip.approximation) return found_by(*tip.approximation, std::move(text));
   return Finding{Severity::note, "algorithm-tips", std::move(text)};
 }
 

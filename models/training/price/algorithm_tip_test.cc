@@ -16,7 +16,12 @@ TEST_CASE("judge: a collective that matters near a tip of NCCL's rule is named")
   const auto at = [](double collective_s, double rest_s) {
     CostSources sources;
     const Duration time = Duration::seconds(collective_s);
-    sources.tips({Op::all_reduce, Bytes(1e6), "ring", "LL", time, {std::nullopt, time.scaled(0.6)}},
+    sources.tips({Op::all_reduce,
+                  Bytes(1e6),
+                  "ring",
+                  "LL",
+                  time,
+                  {std::nullopt, Rival{"tree", "LL", time.scaled(0.6)}}},
                  1);
     sources.spend(time + Duration::seconds(rest_s));
     TrainingPlan training = training_of({OptimizerType::lamb, 16});
@@ -30,7 +35,7 @@ TEST_CASE("judge: a collective that matters near a tip of NCCL's rule is named")
   CHECK(at(0, 1) == 0);
   // A step keeps the collective with the largest change over all of its calls, and so does a run.
   CostSources step;
-  const Tip half{std::nullopt, Duration::seconds(0.5)};
+  const Tip half{std::nullopt, Rival{"tree", "LL", Duration::seconds(0.5)}};
   step.tips({Op::all_gather, Bytes(1), "ring", "LL", Duration::seconds(1), half}, 3);
   step.tips({Op::all_reduce, Bytes(1), "ring", "LL", Duration::seconds(1), half}, 4);
   step.tips({Op::broadcast, Bytes(1), "ring", "LL", Duration::seconds(1), half}, 2);

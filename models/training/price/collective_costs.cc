@@ -133,11 +133,10 @@ const CollectiveCost& CollectiveCosts::cost(const Setting& setting, Backend back
   request.priced_alone = analytic;
   const Collective collective = plan_collective(request, on.machines, on.transport);
   const Duration time = analytic ? collective.time : simulate(collective, setting.network);
-  Tip tip = tip_of(request, on.machines, on.transport, collective.time);
+  Tip tip = tip_of(request, on.machines, on.transport, time, setting.network);
   tip.approximation = approximation_of(collective, setting.network);
-  RunBy by{collective.chosen, collective.protocol, tip.rival,
-           collective.traffic.network_sent_per_node};
-  if (by.rival) by.rival->time = by.rival->time.scaled(time / collective.time);
+  const RunBy by{collective.chosen, collective.protocol, tip.rival,
+                 collective.traffic.network_sent_per_node};
   // The cost is cached only when it is complete: a collective that is too long to simulate throws
   // again at each request.
   const CollectiveCost cost{
