@@ -16,8 +16,8 @@ namespace {
 bool loses_to_collectives(const StepMetrics& serial, const StepMetrics& overlapped,
                           const TrainingPlan& training) {
   const ProcessGroup all{training.gpus, training.gpus_per_node};
-  const Duration most = overlapped.gradient_comm.scaled(
-      lost_to_collectives(all, *training.cluster, *training.device->rates));
+  const Duration most =
+      overlapped.gradient_comm.scaled(lost_to_collectives(all, *training.device->rates));
   return overlapped.backward > serial.backward && overlapped.backward <= serial.backward + most;
 }
 

@@ -14,10 +14,9 @@ Duration beyond_chunks(Duration collective, Duration product, int chunks, bool g
   return gathers ? rest : std::max(collective.scaled(1 / n), rest);
 }
 
-double lost_to_collectives(const ProcessGroup& group, const Cluster& cluster,
-                           const GpuRates& rates) {
-  const int lanes = group.nodes() > 1 ? nics_in_use(cluster, group.per_node) : group.per_node;
-  return std::min(32, 4 * lanes) / static_cast<double>(rates.multiprocessors);
+double lost_to_collectives(const ProcessGroup& group, const GpuRates& rates) {
+  const double blocks = std::min(32, 4 * group.per_node);
+  return blocks / rates.multiprocessors;
 }
 
 Duration lost_beside(Duration collective, Duration kernels, double share) {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "models/device/gpu_rates.h"
-#include "topologies/cluster.h"
+#include "sim/collectives/process_group.h"
 
 namespace lambcast {
 
@@ -13,15 +13,8 @@ Duration beyond(Duration collective, Duration cover);
 // the others meanwhile.
 Duration beyond_chunks(Duration collective, Duration product, int chunks, bool gathers);
 
-// Returns how much the GPU's kernels slow down, as a share of the time of an overlapping
-// collective. NCCL's channels are blocks that each occupy one of the GPU's multiprocessors:
-//
-//   share = min(32, 4 x NICs in use) / multiprocessors       within a node: 4 x ranks
-//
-// NCCL opens two to four channels for each NIC, at most 32; four is assumed. So 4 NICs of 8 A100
-// take 16 of 108 multiprocessors, and 8 NICs take 32.
-double lost_to_collectives(const ProcessGroup& group, const Cluster& cluster,
-                           const GpuRates& rates);
+// Returns how much the GPU's kernels slow down, as a share of the time of overlapping collectives.
+double lost_to_collectives(const ProcessGroup& group, const GpuRates& rates);
 Provenance lost_to_collectives_from();
 // Returns the time that `kernels` lose to an overlapping `collective`, which takes `share` of the
 // GPU while both run: collective share, and at most kernels share / (1 - share) if it outlasts

@@ -2,24 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "topologies/cluster.h"
-
 namespace lambcast {
 namespace {
-
-// Four blocks of NCCL for each NIC that a group uses, at most 32; within a node for each GPU.
-TEST_CASE("beside collectives: NCCL's blocks for each NIC take a multiprocessor each") {
-  GpuRates rates;
-  rates.multiprocessors = 108;
-  const auto blocks = [&](const char* cluster, const ProcessGroup& group) {
-    return 108 * lost_to_collectives(group, load_cluster(cluster, {}), rates);
-  };
-  CHECK(blocks("internevo-a100", {64, 8}) == Approx(16));
-  CHECK(blocks("azure-ndv2", {64, 8}) == Approx(4));
-  CHECK(blocks("dgx-a100-80g", {64, 8}) == Approx(32));
-  CHECK(blocks("dgx-a100-80g", {64, 1}) == Approx(4));
-  CHECK(blocks("internevo-a100", {8, 8}) == Approx(32));
-}
 
 TEST_CASE(
     "beside collectives: one of four chunks behind a product is exposed, none if they are "

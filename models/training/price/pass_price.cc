@@ -388,13 +388,13 @@ class PipelinePricer {
   // Returns the share of computation lost while `dense` and `experts` collectives run, each in its
   // own process group.
   double lost_to(Duration dense, Duration experts) const {
-    const auto lost_to = [&](const Call& call) {
-      return lost_to_collectives(call.group, *training_.cluster, rates_);
-    };
-    const double lost =
-        lost_to(plan_.weights_gather ? *plan_.weights_gather : plan_.gradients_reduce.front());
+    const auto& first =
+        plan_.weights_gather ? *plan_.weights_gather : plan_.gradients_reduce.front();
+    const double lost = lost_to_collectives(first.group, rates_);
     if (experts == Duration()) return lost;
-    return lost + experts / (dense + experts) * (lost_to(*plan_.expert_gradients_scatter) - lost);
+    const Call& of_experts = *plan_.expert_gradients_scatter;
+    return lost +
+           experts / (dense + experts) * (lost_to_collectives(of_experts.group, rates_) - lost);
   }
 
   Duration between_nodes(const std::vector<CallsMade>& calls) const {

@@ -23,12 +23,16 @@
 // A pass takes at least as long as the host takes to start its kernels (host_pace.h).
 //
 // NCCL's kernels run on the multiprocessors that compute. Computation that overlaps a collective is
-// longer by the share of the overlapped time that NCCL's channels take of the multiprocessors
-// (beside_collectives.h). This holds for gradients and for sharded weights. Collectives of experts'
-// weights have process groups with fewer ranks on a node; both groups are weighted by their time on
-// the stream. It does not hold for chunks sent by copy engines (TensorOverlap::all, a ring of keys
-// and values), nor for tensor parallelism during weight gradients, where published runs show no
-// slowdown (Korthikanti et al. 2022, table 5).
+// longer by this share of the overlapped time:
+//
+//   min(32, 4 x ranks on a node) blocks / multiprocessors
+//
+// A channel takes one multiprocessor, and a node has four channels for each participating GPU
+// (assumed: NCCL opens two to four for each NIC, at most 32). This holds for gradients and for
+// sharded weights. Collectives of experts' weights have process groups with fewer ranks on a node;
+// both groups are weighted by their time on the stream. It does not hold for chunks sent by copy
+// engines (TensorOverlap::all, a ring of keys and values), nor for tensor parallelism during weight
+// gradients, where published runs show no slowdown (Korthikanti et al. 2022, table 5).
 #pragma once
 
 #include <optional>

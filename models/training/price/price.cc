@@ -340,7 +340,7 @@ class Pricer {
   Price price(const PlanOp& op, const Slowdown& work) {
     const CollectiveCost& cost = cost_of(work.beside);
     if (sources_ != nullptr) note("lost_to_collectives", lost_to_collectives_from());
-    const double share = lost_to_collectives(work.beside.group, *training_.cluster, *device_.rates);
+    const double share = lost_to_collectives(work.beside.group, *device_.rates);
     const double turns = turns_on_nics(op, work.beside);
     const PassesBeside passes =
         plan_ ? passes_beside(*plan_, passes_.expected(), op.rank_class, work.first_only)

@@ -64,8 +64,7 @@ TEST_CASE("step: kernels lose time to the buckets that PyTorch reduces during th
     if (slowdown == nullptr) continue;
     ++slowed;
     lost += time;
-    const double share =
-        lost_to_collectives(slowdown->beside.group, *training.cluster, *training.device->rates);
+    const double share = lost_to_collectives(slowdown->beside.group, *training.device->rates);
     CHECK(time.s() == Approx(lost_beside(reduced, run.prices[i - 1].time, share).s()));
   }
   CHECK(buckets > 2);
