@@ -126,7 +126,7 @@ expect 0 '^Pays in (all|[1-5] of) 6 points, most with ' "$lambcast" sweep "${swe
 expect 0 '^Pays in 1 point, most with freeze_step=1%: ' "$lambcast" sweep "${run[@]}" \
   --cluster commodity-10gbe --optimizer onebit_lamb --list freeze_step=0%,1%,60%
 head -1 out | grep -qE '^Fastest by freeze_step: 1%, [0-9.]+ [a-z]+ \([0-9.]+ to [0-9.]+ [a-z]+\) a run' || fail "another wins: $(cat out)"
-expect 0 'Does not pay in any point: at best with 8192 compression makes the run 0\.' "$lambcast" sweep --model bert-large --cluster dgx-a100-80g \
+expect 0 'Does not pay in any point: at best with global_batch=8192 compression makes the run 0\.' "$lambcast" sweep --model bert-large --cluster dgx-a100-80g \
   --gpus 64 --micro-batch 64 --steps 1000 --freeze-step 20% --optimizer onebit_lamb --list global_batch=4096,8192
 expect 0 'Does not pay in any point: at best with dgx-a100-80g compression makes the run 0\.' "$lambcast" compare gcp-a3-mega dgx-a100-80g \
   --model bert-large --gpus 64 --optimizer lamb --micro-batch 64 --steps 1000

@@ -419,6 +419,6 @@ grep -q '^run: 10 steps in ' from_pipe || fail "nothing forecast of a fitted clu
 grep -q 'parameters from 3 rows' report || fail "no report on stderr: $(cat report)"
 expect 0 '^table,cluster,role,operation,' "$lambcast" validate --cluster commodity-10gbe --against table.csv --rows -
 grep -v '^table\|^[^,]*table.csv,' out && fail 'more than rows on stdout'
-expect 0 '^  commodity-10gbe ' "$lambcast" presets
+expect 0 '^  commodity-10gbe ' "$lambcast" presets list clusters
 
 summary

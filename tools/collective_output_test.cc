@@ -70,7 +70,7 @@ TEST_CASE("collective: CSV and JSON agree") {
   const csv::Table table = csv::parse(output_of(what + "csv"), "stdout");
   CHECK(table.header == std::vector<std::string>{"size_bytes", "time_us", "algbw_GBps",
                                                  "busbw_GBps", "algorithm", "protocol", "low_us",
-                                                 "high_us", "calibrated"});
+                                                 "high_us", "calibrated", "flow_model_time_us"});
   const Json json = Json::parse(output_of(what + "json"));
   REQUIRE(table.rows.size() == json.at("results").size());
   for (std::size_t i = 0; i < table.rows.size(); ++i) {

@@ -113,7 +113,7 @@ ds pipe.json '"optimizer": { "type": "AdamW" }, "pipeline": { "activation_checkp
 expect 2 'pipe.json:2: pipeline.activation_checkpoint_interval: recomputing several layers .*give --recompute' \
   "$lambcast" simulate --config pipe.json --model llama2-7b --cluster dgx-a100-80g --gpus 8
 ds auto.json '"optimizer": { "type": "AdamW" }, "bf16": { "enabled": "auto" }'
-expect 0 'warning: auto.json:2: bf16.enabled: "auto" is filled in .*: computed in bf16; --precision' \
+expect 0 'warning: auto.json:2: bf16.enabled: "auto" is filled in .*: computed in bf16; try: --precision' \
   "$lambcast" simulate --config auto.json --model bert-large --cluster dgx-a100-80g --gpus 8
 ds clip.json '"optimizer": { "type": "ZeroOneAdam", "params": { "var_freeze_step": 2,
   "local_step_scaler": 1, "local_step_clipper": 9223372036854775807 } }, "fp16": { "enabled": true }'

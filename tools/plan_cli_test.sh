@@ -43,7 +43,7 @@ expect 0 '^Fastest of .*: cp 2, pp 32 .*, dp 2, .* recompute full: 79[0-9]{3}\.'
 grep -q '^no layout runs with onebit_adam: ' out || fail "not as the manual has it: $(cat out)"
 expect 0 '^ 1 +bubble .* no \(memory\) +1\.01x 1\.00 to 1\.[0-9]*$' "$lambcast" "${asked[@]}" --explain layouts
 expect 0 ': tp 2 and sequence, cp 2, pp 16 in 5 chunks, dp 2, .* 64[0-9]{3}\.' "$lambcast" "${asked[@]}" --device a100-80g
-grep -q '^best with onebit_adam: .* 0\.79x (0\.75 to 0\.86x) as fast as the best with adam' out || fail "not as the manual has it: $(cat out)"
+grep -q '^best with onebit_adam: .* 0\.79x (0\.77 to 0\.83x) as fast as the best with adam' out || fail "not as the manual has it: $(cat out)"
 
 # A run without a layout that only a layout makes fit
 expect 0 'it fits with --zero-stage 3 --recompute full \(.*, or --tp 8 ' "$lambcast" simulate --model gpt3-175b \

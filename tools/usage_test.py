@@ -101,7 +101,7 @@ def refusal_faults(lambcast, commands):
             if question is None or not flag["type"] or not names[-1].startswith("-") or FREE & set(names):
                 continue
             words = [*question, *NEEDED.get(names[-1], [])]
-            if names[-1] in STEPS:
+            if names[-1] in STEPS and "log" in words:
                 words.remove("log")
             given = next((name for name in names if name in words), None)
             if given:

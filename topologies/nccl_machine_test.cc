@@ -133,7 +133,7 @@ TEST_CASE("NCCL's algorithms and protocols are named in any case, or left out af
   CHECK_THROWS_WITH(of("nccl.algorithms", "ring;allreduce:"),
                     Contains("selects none of the values"));
   CHECK_THROWS_WITH(of("nccl.algorithms", "all:ring"), Contains("unknown function of NCCL 'all'"));
-  CHECK_THROWS_WITH(protocols("^LL128;allreduce:LL128"), Contains("of all functions"));
+  CHECK_THROWS_WITH(protocols("^LL128;allreduce:LL128"), Contains("protocols by function"));
   CHECK_THROWS_WITH(protocols("^Simpel"), Contains("did you mean 'Simple'?"));
 }
 

@@ -173,6 +173,7 @@ TEST_CASE("floor gate: exchanges of experts take the same time in both network m
                        {"tp", tp},
                        {"ep", ep},
                        {"pp", pp}};
+        if (std::string_view(tp) != "1") what_if["sequence_parallel"] = "true";
         INFO(in_words(what_if));
         double ms[2];
         for (const bool flow : {false, true}) {

@@ -65,6 +65,7 @@ TEST_CASE(
                                                  {"seq_len", "4096"},
                                                  {"imbalance", "2"},
                                                  {"tp", "2"},
+                                                 {"sequence_parallel", "true"},
                                                  {"ep", ep}}));
     return std::ranges::any_of(scenario.findings, [](const Finding& finding) {
       return finding.message.starts_with(

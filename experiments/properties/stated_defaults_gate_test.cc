@@ -190,6 +190,7 @@ std::vector<World> worlds() {
                            {{"framework", "megatron"},
                             {"ep", "8"},
                             {"tp", "2"},
+                            {"sequence_parallel", "true"},
                             {"zero_stage", "1"},
                             {"recompute", "full"},
                             {"micro_batch", "1"}})},

@@ -60,7 +60,7 @@ TEST_CASE("findings of the rows are on the page in words") {
   const std::string page = page_of(text);
   CHECK(contains(page, "<h2>Findings</h2>"));
   CHECK(contains(page, "<li><b>stream-limit</b>, "));
-  CHECK(contains(page, " rows: TCP streams end before the NIC does"));
+  CHECK(contains(page, " rows: TCP streams carry less than the NIC"));
   CHECK_FALSE(
       contains(page_of(synthetic_header() + synthetic_rows(small_sweep())), "Findings</h2>"));
 }

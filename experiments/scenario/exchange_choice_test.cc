@@ -125,7 +125,7 @@ TEST_CASE("exchange choice: a composed exchange is checked part by part") {
         "int8 / every 8");
   CHECK_THAT(refusal(exchanging("int8 / every 8 / sites:3")), Contains("sites of 3 ranks"));
   CHECK_THAT(refusal(exchanging("int8 / every 8 / nodes", {{"zero_stage", "1"}})),
-             Contains("none can share states"));
+             Contains("share states need a layout"));
   CHECK_THAT(refusal(exchanging("powersgd:4 / every 8")), Contains("onebit, fp8, int8"));
   CHECK_THAT(refusal(exchanging("int8 / nodes")), Contains("every H steps"));
   CHECK_THAT(refusal(with({{"exchange", "onebit / every 8"}})), Contains("has its own exchange"));

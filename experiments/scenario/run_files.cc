@@ -239,8 +239,8 @@ void add_launcher_file(const std::string& path, const WhatIf& asked, Catalog& ca
   });
 }
 
-// Throws Error if the cluster does not fit the keys that a file states. Keys of the user's own
-// flags are applied before.
+// Throws Error if the cluster does not fit the keys that a file states, or those of the user's own
+// flags.
 void check_fit(const std::string& path, const ForeignDescription& stated, Catalog& catalog,
                const WhatIf& what_if) {
   const auto cluster = what_if.find("cluster");
@@ -251,10 +251,10 @@ void check_fit(const std::string& path, const ForeignDescription& stated, Catalo
     all.emplace_back(key.substr(8), value);
     if (std::ranges::find(stated.keys, all.back()) == stated.keys.end()) own.push_back(all.back());
   }
-  catalog.cluster(cluster->second, own);
   try {
     catalog.cluster(cluster->second, all);
   } catch (const Error& error) {
+    catalog.cluster(cluster->second, own);
     std::string what = error.what();
     if (what.starts_with("--set ")) what.erase(0, std::min(what.find(": ") + 2, what.size()));
     fail_input({path, 0, {}}, fmt::format("does not fit {}: {}; try: a preset of the same hardware",

@@ -118,7 +118,8 @@ TEST_CASE("scenario: a ramp of the batch gives steps from samples, and ranks div
   CHECK(ramped.training.steps == 8 + 4 + 3 + 10);
   const auto note = std::ranges::find(ramped.findings, "batch-ramp", &Finding::code);
   REQUIRE(note != ramped.findings.end());
-  CHECK_THAT(note->message, Contains("15 of the run's 25 steps, 409600 of 1064960 samples"));
+  CHECK_THAT(note->message,
+             Contains("15 of the run's 25 steps, with 409600 of its 1064960 samples"));
   CHECK_THAT(refusal(without({"steps"}, with({{"micro_batch", "32"},
                                               {"grad_accum", "32"},
                                               {"rampup_batch_size", "1024:1024:393216"}}))),

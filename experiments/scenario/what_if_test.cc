@@ -20,6 +20,7 @@ WhatIf base_for(std::string_view key) {
                  {"gpus", "64"},
                  {"optimizer", "adamw"},
                  {"tp", "2"},
+                 {"sequence_parallel", "true"},
                  {"pp", "2"},
                  {"ep", "8"},
                  {"framework", "megatron"},
@@ -107,7 +108,8 @@ TEST_CASE("what-if: an unknown key of the device is refused with a suggestion") 
            Row{"device.rate.share_half", "0.5", "unknown section 'rate', did you mean 'rates'?"},
            Row{"device.kernel.adam_step.time_us", "[1, 2]", "the device has no kernel"},
            Row{curve, "[1]", "did you mean 'training_curve.bert-large.deepspeed.128'?"},
-           Row{"peak.half", "1 TFLOP/s", "(allowed: cluster.peak.half, device.peak.half or model."},
+           Row{"peak.half", "1 TFLOP/s",
+               "keys of descriptions begin with cluster., device. or model."},
            Row{"device.copy_bandwidth", "10", "--set device.copy_bandwidth: device.copy_bandwidth"},
            Row{"device.rates.share_half", "1.5", "--set device.rates.share_half: rates.share_half"},
        }) {

@@ -117,11 +117,15 @@ std::vector<std::string> fitting_layouts(const Scenario& scenario, Catalog& cata
       if (!found.empty()) return found;
     }
   }
-  const auto more = least_of(scenario, more_gpus(scenario), false, Fit::as_forecast, catalog);
-  return more ? std::vector{*more} : std::vector<std::string>();
+  for (const bool recomputed : {false, true})
+    if (const auto more =
+            least_of(scenario, more_gpus(scenario), recomputed, Fit::as_forecast, catalog))
+      return {*more};
+  return {};
 }
 
 std::string smallest_change(const Scenario& scenario, Catalog& catalog) {
+  if (forecast_memory(scenario.training).fits) return "";
   const std::vector<std::string> remedies = memory_remedies(scenario.training);
   for (const std::vector<std::string>& changes :
        {without_another_gpu(remedies), fitting_layouts(scenario, catalog), remedies})

@@ -24,7 +24,8 @@ namespace lambcast {
 std::vector<std::string> fitting_layouts(const Scenario& scenario, Catalog& catalog);
 
 // Returns the smallest change that makes a run fit: the first remedy that keeps the GPU
-// (memory_remedy.h), else the first layout, else a GPU with more memory. Empty if none is found.
+// (memory_remedy.h), else the first layout, else a GPU with more memory. Empty if it fits, or none
+// is found.
 std::string smallest_change(const Scenario& scenario, Catalog& catalog);
 
 // Returns the flags as a finding, if there are any.

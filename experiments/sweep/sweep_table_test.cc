@@ -139,7 +139,7 @@ TEST_CASE("sweep table: each key that is varied has a column of its own, however
                               {"freeze_step", {"1000", "1200"}}});
   // Each column is as wide as its longest value or heading.
   CHECK_THAT(text,
-             Contains("\ncluster          nic.bandwidth freeze_step global_batch      run ") &&
+             Contains("\ncluster          nic.bandwidth freeze_step global_batch       run ") &&
                  Contains("\ncommodity-100gbe 9.25Gbit/s    1200        8192         "));
   CHECK_THAT(text, StartsWith("Fastest: cluster=commodity-"));
   // An interval is dropped after the figures without one.

@@ -429,7 +429,7 @@ TEST_CASE("launchers: YAML of other programs is refused by their names") {
   for (const auto& [text, name] : files) {
     REQUIRE(is_launcher_file(text));
     CHECK_THROWS_WITH(decode(text, "run.yaml"),
-                      Contains("run.yaml:") && Contains(std::string("is of ") + name));
+                      Contains("run.yaml:") && Contains(std::string("is a key of ") + name));
   }
   CHECK_FALSE(is_launcher_file(R"({"train_batch_size": 8, "trainer": 1})"));
   CHECK(decode(R"({"stage": "sft", "finetuning_type": "lora", "cutoff_len": 512, "bf16": true})",

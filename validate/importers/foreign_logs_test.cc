@@ -30,7 +30,7 @@ TEST_CASE("foreign logs: each tool is named") {
       {"MIGRATED TCP STREAM TEST from 0.0.0.0 port 0\n", "the output of netperf"},
       {"nvbandwidth Version: v0.5\n", "the output of nvbandwidth"},
       {"Comm. Op            Message Size        Count\n", "DeepSpeed's communication logger"},
-      {"a:100:100 [0] NCCL INFO Bootstrap : Using eth0\n", "messages of NCCL without a table"},
+      {"a:100:100 [0] NCCL INFO Bootstrap : Using eth0\n", "which has no measured rate"},
       {"size,count,type,time\n1,1,float,2\n", "a CSV without the columns size_bytes and time_us"},
       {"|  payload |  busbw |  algbw |\n| 32KB | 0.92GBps | 0.49GBps |\n", "in Markdown"},
       {"{\"header\":{},\"metadata\":{\"inspector_output_format_version\":\"v4.0\"}}\n{\"a\":1}\n",

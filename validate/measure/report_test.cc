@@ -149,9 +149,8 @@ TEST_CASE("the manifest lists allowed variables and no others") {
 
 TEST_CASE("names of hosts and variables may hold any bytes") {
   MeasuredTable table = table_of_four(Operation::all_reduce);
-  table.places[1].host = "\x1b]0;title\a\xff\nb";
+  table.places[0].host = table.places[1].host = "\x1b]0;title\a\xff\nb";
   table.places[1].device_name = "GPU\x1b[2J";
-  table.places[1].device = 0;
   setenv("NCCL_IB_HCA", "mlx5\xff\x1b[31m", 1);
   const auto manifest = nlohmann::json::parse(manifest_json(table));
   CHECK(manifest["ranks"][1]["host"] == " ]0;title \uFFFD b");

@@ -127,7 +127,7 @@ TEST_CASE("program level: runs of two programs are refused, and so is memory wit
                     Catch::Contains("one program"));
   SourceFigure memory = step_of(computing_run(), 40);
   memory.quantity = Quantity::memory_gib;
-  CHECK_THROWS_WITH(fit_level({memory}), Catch::Contains("memory alone"));
+  CHECK_THROWS_WITH(fit_level({memory}), Catch::Contains("gives only memory"));
 }
 
 TEST_CASE("program level: a description with a level is read back; other programs get a finding") {

@@ -66,7 +66,7 @@ TEST_CASE("expressions: an invalid one is refused at its place") {
   CHECK_THROWS_WITH(value_of("sqrt(tp)"), Contains("'sqrt' is not a function"));
   CHECK_THROWS_WITH(value_of("min(tp)"), Contains("min takes 2 values"));
   CHECK_THROWS_WITH(value_of("1.2.3"), Contains("'1.2.3' is not a number"));
-  CHECK_THROWS_WITH(value_of(""), Contains("it ends too early"));
+  CHECK_THROWS_WITH(value_of(""), Contains("the end is missing"));
 }
 
 TEST_CASE("templates: text with expressions in braces") {
