@@ -86,7 +86,7 @@ std::string simulate_answer(WhatIf texts, const Texts& then) {
   const Forecast result = forecast(scenario.training, costs);
   Judgement judgement = judgement_of(scenario, result);
   judgement.fused = fused_speedup(scenario, result, costs);
-  for (Finding& finding : find_fitting_layouts(scenario, catalog))
+  for (Finding& finding : find_fitting_layouts(scenario, result.memory.fits, catalog))
     judgement.findings.push_back(std::move(finding));
   return forecast_json(scenario, result, judgement);
 }

@@ -65,7 +65,7 @@ int simulate_command(const ForecastFlags& flags, const RunFlags& run_flags) {
   const Forecast result = forecast(scenario.training, costs);
   Judgement judgement = judgement_of(scenario, result);
   judgement.fused = fused_speedup(scenario, result, costs);
-  for (Finding& finding : find_fitting_layouts(scenario, catalog))
+  for (Finding& finding : find_fitting_layouts(scenario, result.memory.fits, catalog))
     judgement.findings.push_back(std::move(finding));
   if (of_forecast) {
     print_text(explain_forecast(scenario.training, result, judgement, flags.explain));

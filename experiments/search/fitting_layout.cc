@@ -133,7 +133,8 @@ std::string smallest_change(const Scenario& scenario, Catalog& catalog) {
   return "";
 }
 
-std::vector<Finding> find_fitting_layouts(const Scenario& scenario, Catalog& catalog) {
+std::vector<Finding> find_fitting_layouts(const Scenario& scenario, bool fits, Catalog& catalog) {
+  if (fits || scenario.training.parallelism) return {};
   const std::vector<std::string> found = fitting_layouts(scenario, catalog);
   if (found.empty()) return {};
   return {{Severity::note, "layout-that-fits",

@@ -28,7 +28,8 @@ std::vector<std::string> fitting_layouts(const Scenario& scenario, Catalog& cata
 // is found.
 std::string smallest_change(const Scenario& scenario, Catalog& catalog);
 
-// Returns the flags as a finding, if there are any.
-std::vector<Finding> find_fitting_layouts(const Scenario& scenario, Catalog& catalog);
+// Returns the flags as a finding, if there are any. `fits` states whether the run fits. None for a
+// run with a layout, whose remedies its memory names.
+std::vector<Finding> find_fitting_layouts(const Scenario& scenario, bool fits, Catalog& catalog);
 
 }  // namespace lambcast

@@ -3,6 +3,13 @@
 #include <algorithm>
 
 namespace lambcast {
+namespace {
+
+// Chunks times micro batches of the longest pipeline whose kinds of collectives err apart: each
+// kind takes two replays.
+constexpr double most_replayed_apart = 1e6;
+
+}  // namespace
 
 Duration stretch_end(const PipelinePlan& plan, const PipelinePrice& price, const StageWork& work) {
   const parallel::Pipeline& pipeline = plan.pipeline;
@@ -50,12 +57,14 @@ PassesAtEnds::PassesAtEnds(const PipelinePlan& plan, Intervals intervals, const 
       of->width_s += width_s;
       of->c += (error.c - of->c) * width_s / of->width_s;
     }
+  const double passes =
+      static_cast<double>(plan.pipeline.positions()) * plan.pipeline.micro_batches;
+  if (kinds_.size() > 1 && passes > most_replayed_apart)
+    kinds_ = {std::ranges::max(kinds_, {}, &OfKind::width_s)};
+  if (kinds_.size() == 1) return;
   for (OfKind& of : kinds_) {
-    const auto at = [&](End end) {
-      return kinds_.size() == 1 ? at_[static_cast<std::size_t>(end)] : price_at(end, of.kind);
-    };
-    of.low = at(End::wires_low);
-    of.high = at(End::wires_high);
+    of.low = price_at(End::wires_low, of.kind);
+    of.high = price_at(End::wires_high, of.kind);
   }
 }
 
@@ -69,7 +78,8 @@ void PassesAtEnds::set_intervals(const StageWork& work, Price& price) const {
   price.wires = between(at(End::wires_low), at(End::wires_high));
   price.compute = between(at(End::compute_low), at(End::compute_high));
   for (const OfKind& of : kinds_)
-    price.wires_by_kind.push_back({of.kind, between(of.low, of.high), of.c});
+    price.wires_by_kind.push_back(
+        {of.kind, kinds_.size() == 1 ? price.wires : between(of.low, of.high), of.c});
 }
 
 PassesBeside passes_beside(const PipelinePlan& plan, const PipelinePrice& price, int stage,

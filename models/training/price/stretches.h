@@ -24,7 +24,8 @@ Duration stretch_time(const PipelinePlan& plan, const PipelinePrice& price, cons
 Duration stretches_time(const PipelinePlan& plan, const PipelinePrice& price, int stage);
 
 // Prices of a pipeline with its inputs at the ends of their intervals: all computations, all
-// collectives, and the collectives of each kind alone.
+// collectives, and the collectives of each kind alone. In pipelines of more than a million passes
+// all collectives err together, as the kind with the widest interval.
 class PassesAtEnds {
  public:
   // Returns the price at an end, where only collectives of one kind err if a kind is given.
@@ -48,7 +49,7 @@ class PassesAtEnds {
   struct OfKind {
     CallKind kind;
     double width_s = 0, c = 0;  // sum over calls, and their mean weighted with it
-    PipelinePrice low, high;
+    PipelinePrice low, high;    // empty if there is one kind alone
   };
 
   const PipelinePlan* plan_ = nullptr;
