@@ -48,7 +48,6 @@ at_most 35 collective --jobs rings.toml "${cluster[@]}"
 at_most 88 collective --jobs exchanges.toml "${cluster[@]}"
 at_most 346 simulate "${step[@]}" --gpus 2048
 at_most 208 simulate "${onebit[@]}" --gpus 8192
-at_most 161 simulate "${onebit[@]}" --gpus 24575
 at_most 333 simulate "${onebit[@]}" --gpus 1047552
 at_most 967 simulate "${onebit[@]}" --gpus 1047552 --network flow
 at_most 579 simulate "${deep[@]}"

@@ -16,8 +16,7 @@ namespace {
 
 // Reach of an algorithm's sends, which decides which parts a folded machine must write out.
 enum class Reach {
-  neighbours,  // the next node: a part that is not full does only what full parts do, and the last
-               // node may differ from the others
+  neighbours,  // the next node: a part that is not full does only what full parts do
   distances,   // ranks at a distance, or earlier ranks: parts do the same if all are full
   everybody,   // every rank to every other at once: links are counted, not flows
   trees,       // neighbours in both trees
@@ -37,7 +36,6 @@ constexpr auto no_group = [](const ProcessGroup&) { return false; };
 constexpr auto several_alike = [](const ProcessGroup& group) {
   return group.nodes() > 1 && group.uniform();
 };
-constexpr auto whole_nodes = [](const ProcessGroup& group) { return group.uniform(); };
 constexpr auto powers_of_two = [](const ProcessGroup& group) {
   return is_power_of_two(group.ranks) && is_power_of_two(group.per_node);
 };
@@ -77,7 +75,7 @@ constexpr std::array<Algorithm, 16> table{{
     {"hierarchical",
      {true, false, false, false, false, false, false},
      builders::hierarchical,
-     whole_nodes,
+     [](const ProcessGroup& group) { return group.uniform(); },
      any_group},
     {"recursive_doubling",
      {true, true, false, false, false, false, false},
@@ -131,7 +129,7 @@ constexpr std::array<Algorithm, 16> table{{
      {false, false, false, false, false, true, false},
      builders::shift,
      any_group,
-     whole_nodes},
+     any_group},
 }};
 
 const Algorithm& find(std::string_view name) {
@@ -174,23 +172,19 @@ bool in_network(std::string_view algorithm, const ProcessGroup& group) {
   return algorithm.starts_with("collnet") || (algorithm == "nvls" && group.nodes() > 1);
 }
 
-int parts_written(std::string_view name, const ProcessGroup& group, int nodes_alike,
-                  const std::vector<std::uint32_t>& uplinks) {
+int parts_written(std::string_view name, const ProcessGroup& group, int nodes_alike) {
   const Algorithm& algorithm = find(name);
   const int part = std::max(1, nodes_alike / group.node_stride), nodes = group.nodes();
   if (nodes_alike == 0 || nodes < part || !algorithm.symmetric(group)) return 0;
   if (algorithm.reach == Reach::everybody) return 1;
   const bool strided = nodes_alike > 1 && nodes_alike % group.node_stride != 0;
-  if (strided) return 0;
-  if (algorithm.reach == Reach::distances) return group.uniform() && nodes % part == 0 ? 1 : 0;
-  if (algorithm.reach == Reach::neighbours) {
-    if (group.uniform() || part > 1) return 1;
-    return nodes > 2 ? 2 : 0;  // a full node and the last one
-  }
-  const auto busiest = busiest_parts(nodes, part, !group.uniform(), uplinks);
-  const auto parts = static_cast<int>(busiest->parts.size());
-  // If all parts were written, folding would save nothing.
-  return part * parts < nodes ? parts : 0;
+  if (strided || !group.uniform()) return 0;
+  if (algorithm.reach == Reach::neighbours) return 1;
+  if (algorithm.reach == Reach::distances) return nodes % part == 0 ? 1 : 0;
+  const auto parts = static_cast<int>(busiest_parts(nodes, part)->parts.size());
+  // A written part must represent further parts: if all parts were written, folding would save
+  // nothing.
+  return part * (parts + 1) <= nodes ? parts : 0;
 }
 
 CommSchedule make_schedule(std::string_view name, Op op, Bytes size, const Placement& placement) {

@@ -42,7 +42,6 @@
 #pragma once
 
 #include <bit>
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -69,11 +68,8 @@ bool in_network(std::string_view algorithm, const ProcessGroup& group);
 // Returns the largest number of parts, of `nodes_alike` nodes each, that a folded machine writes
 // out to stand for all parts. It is one if all parts do the same; for trees it is the number of
 // busiest kinds (double_tree.h). The last part may be smaller than the others, unless ranks at a
-// distance exchange; so may the last node in rings, trees and exchanges of all with all. Fewer
-// parts suffice for trees if `uplinks` (placement.h) are given. Returns zero if the group cannot be
-// folded.
-int parts_written(std::string_view algorithm, const ProcessGroup& group, int nodes_alike,
-                  const std::vector<std::uint32_t>& uplinks = {});
+// distance exchange. Returns zero if the group cannot be folded.
+int parts_written(std::string_view algorithm, const ProcessGroup& group, int nodes_alike);
 
 // Throws Error (usage) if the algorithm does not support the operation. One rank gives a schedule
 // without rounds.

@@ -27,10 +27,9 @@ void deepspeed_gather(CommSchedule& schedule, Bytes size, const Placement& place
 void shift(CommSchedule& schedule, Bytes size, const Placement& placement);
 void binomial(CommSchedule& schedule, Bytes size, const Placement& placement);
 
-// Adds chains over the `ranks` ranks of a node, one per NIC, that start at the rank next to it: S
-// up and S down. Sends of several chains over one hop are merged.
-void add_chain(std::vector<Send>& sends, int node, int ranks, Bytes size,
-               const Placement& placement);
+// Adds chains inside a node, one per NIC, that start at the rank next to it: S up and S down. Sends
+// of several chains over one hop are merged.
+void add_chain(std::vector<Send>& sends, int node, Bytes size, const Placement& placement);
 // Adds the sends of each NIC's share of S to the switches that reduce it, and of the sum back.
 void add_in_network(std::vector<Send>& sends, Bytes size, const Placement& placement);
 

@@ -10,6 +10,7 @@
 #include "sim/base/error.h"
 #include "sim/collectives/algorithms.h"
 #include "sim/collectives/chosen.h"
+#include "sim/collectives/double_tree.h"
 #include "sim/collectives/stand_in.h"
 #include "sim/network/effort.h"
 
@@ -163,17 +164,20 @@ std::optional<StandIns> groups_for(const CollectiveRequest& request, std::string
   });
 }
 
-// Returns the folded machine if some parts can represent all, else a full one. Fewer parts suffice
-// for trees if the uplinks are given, which a machine with one part has.
+// Returns how many parts suffice for trees. A folded machine with one part already has the uplinks
+// of all parts.
+int of_trees(const CollectiveRequest& request, Machines& machines) {
+  const Placement placement = placed(request.group, *machines.folded(1).machine);
+  const auto parts = busiest_parts(placement.nodes(), placement.part, placement.uplinks);
+  return static_cast<int>(parts->parts.size());
+}
+
+// Returns the folded machine if some parts can represent all, else a full one.
 Machines::Wired& machine_for(const CollectiveRequest& request, std::string_view algorithm,
                              Machines& machines) {
   const int parts = parts_of(request, algorithm, machines.nodes_alike());
   check_size(request, algorithm, parts, machines.nodes_alike());
-  if (parts > 1) {
-    const Placement placement = placed(request.group, *machines.folded(1).machine);
-    return machines.folded(
-        parts_written(algorithm, request.group, machines.nodes_alike(), placement.uplinks));
-  }
+  if (parts > 1) return machines.folded(of_trees(request, machines));
   if (parts == 1) return machines.folded(1);
   return request.expand || request.beside ? machines.full() : machines.around(request.group);
 }

@@ -145,11 +145,7 @@ Loads loads_of(const std::vector<TreeEdge>& edges, int nodes, int part) {
   return loads;
 }
 
-// Adds the last part to `parts` if it has a node like no other.
-BusiestParts with_edges(std::vector<int> parts, const std::vector<TreeEdge>& edges, int nodes,
-                        int part, bool last_differs) {
-  const int last = (nodes - 1) / part;
-  if (last_differs && parts.back() != last) parts.push_back(last);
+BusiestParts with_edges(std::vector<int> parts, const std::vector<TreeEdge>& edges, int part) {
   BusiestParts busiest{std::move(parts), {}};
   const auto lies_in = [&](int node) {
     return std::ranges::binary_search(busiest.parts, node / part);
@@ -160,16 +156,14 @@ BusiestParts with_edges(std::vector<int> parts, const std::vector<TreeEdge>& edg
   return busiest;
 }
 
-BusiestParts find_parts(int nodes, int part, bool last_differs,
-                        const std::vector<std::uint32_t>& uplinks) {
+BusiestParts find_parts(int nodes, int part, const std::vector<std::uint32_t>& uplinks) {
   if (uplinks.empty()) {
     const std::vector<TreeEdge> edges = edges_of_both_trees(nodes);
-    return with_edges(find_busiest(loads_of(edges, nodes, part)), edges, nodes, part, last_differs);
+    return with_edges(find_busiest(loads_of(edges, nodes, part)), edges, part);
   }
-  const auto busiest = busiest_parts(nodes, part, last_differs);
+  const auto busiest = busiest_parts(nodes, part);
   const Loads loads = loads_of(busiest->edges, nodes, part);
-  return with_edges(that_suffice(loads, busiest->parts, uplinks), busiest->edges, nodes, part,
-                    last_differs);
+  return with_edges(that_suffice(loads, busiest->parts, uplinks), busiest->edges, part);
 }
 
 // Limit of the cache; a search over layouts has some dozens of group shapes.
@@ -191,15 +185,14 @@ std::vector<TreeEdge> edges_of_both_trees(int nodes) {
   return edges;
 }
 
-std::shared_ptr<const BusiestParts> busiest_parts(int nodes, int part, bool last_differs,
+std::shared_ptr<const BusiestParts> busiest_parts(int nodes, int part,
                                                   const std::vector<std::uint32_t>& uplinks) {
-  using Tree = std::tuple<int, int, bool, std::vector<std::uint32_t>>;
+  using Tree = std::tuple<int, int, std::vector<std::uint32_t>>;
   thread_local std::map<Tree, std::shared_ptr<const BusiestParts>> known;
-  const Tree tree(nodes, part, last_differs, uplinks);
+  const Tree tree(nodes, part, uplinks);
   if (const auto of = known.find(tree); of != known.end()) return of->second;
   if (known.size() == most_remembered) known.clear();
-  return known[tree] =
-             std::make_shared<const BusiestParts>(find_parts(nodes, part, last_differs, uplinks));
+  return known[tree] = std::make_shared<const BusiestParts>(find_parts(nodes, part, uplinks));
 }
 
 }  // namespace lambcast

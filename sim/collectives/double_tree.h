@@ -39,9 +39,8 @@ struct BusiestParts {
 };
 
 // Returns the kinds whose loads no other kind exceeds, or a sufficient subset of them if `uplinks`
-// (placement.h) are given. If the last node differs from all others, its part is written too. The
-// result is cached, since every size and every tree algorithm uses it.
-std::shared_ptr<const BusiestParts> busiest_parts(int nodes, int part, bool last_differs = false,
+// (placement.h) are given. The result is cached, since every size and every tree algorithm uses it.
+std::shared_ptr<const BusiestParts> busiest_parts(int nodes, int part,
                                                   const std::vector<std::uint32_t>& uplinks = {});
 
 }  // namespace lambcast

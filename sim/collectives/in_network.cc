@@ -45,8 +45,7 @@ void collnet_direct(CommSchedule& schedule, Bytes size, const Placement& placeme
 void collnet_chain(CommSchedule& schedule, Bytes size, const Placement& placement) {
   std::vector<Send> sends;
   add_in_network(sends, size, placement);
-  for (int node = 0; node < placement.written; ++node)
-    add_chain(sends, node, placement.per_node, size, placement);
+  for (int node = 0; node < placement.written; ++node) add_chain(sends, node, size, placement);
   streaming(schedule, std::move(sends), 2 * (placement.per_node - 1), size, placement);
 }
 

@@ -8,23 +8,19 @@ namespace {
 // One ring per rail visits the ranks of a node in turn and leaves the node at the rank next to the
 // rail's NIC. Sends of several rings over one hop inside a node are merged; next to a send that
 // leaves the node over the same link (MPI from host memory, PCIe), each ring has an equal share.
-// If folded, the last written node has as many ranks as the last node of the group.
 std::vector<Send> ring_sends(Bytes per_ring_total, const Placement& placement) {
   const int rings = rails(placement);
   const Bytes share = per_ring_total / rings;
   const int nodes = placement.nodes();
-  const auto ranks_at = [&](int node) {
-    return node + 1 == placement.written ? placement.ranks_on(nodes - 1) : placement.per_node;
-  };
   std::vector<Send> sends;
   for (int node = 0; node < placement.written; ++node) {
-    const int ranks = ranks_at(node);
+    const int ranks = placement.ranks_on(node);
     const int first = node * placement.per_node;
     const int next_node = (node + 1) % nodes;
     std::vector<int> leaving(static_cast<std::size_t>(ranks));
     for (int rail = 0; rail < rings && nodes > 1; ++rail) {
       const int exit = rank_near_nic(rail, rings, ranks);
-      const int next_ranks = ranks_at(next_node);
+      const int next_ranks = placement.ranks_on(next_node);
       const int entry = (rank_near_nic(rail, rings, next_ranks) + 1) % next_ranks;
       ++leaving[static_cast<std::size_t>(exit)];
       sends.push_back({first + exit, next_node * placement.per_node + entry, share, rail});

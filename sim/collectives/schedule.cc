@@ -36,10 +36,7 @@ Traffic count_traffic(const CommSchedule& schedule, const Placement& placement) 
       crossed += bytes * crossings(send, placement);
     }
   }
-  // If folded, one written node has as many ranks as the last node of the group.
-  const int missing =
-      placement.folded ? placement.per_node - placement.ranks_on(placement.nodes() - 1) : 0;
-  return {sent / (placement.senders() - missing), crossed / placement.written};
+  return {sent / placement.senders(), crossed / placement.written};
 }
 
 }  // namespace lambcast

@@ -20,20 +20,11 @@ int floor_log2(int value) {
 // folded, those of the busiest parts in sequence.
 class Written {
  public:
-  explicit Written(const Placement& placement)
-      : placement_(placement), last_(placement.nodes() - 1) {
+  explicit Written(const Placement& placement) : placement_(placement) {
     if (!placement.folded) return;
-    busiest_ =
-        busiest_parts(placement.nodes(), placement.part, !placement.uniform(), placement.uplinks);
+    busiest_ = busiest_parts(placement.nodes(), placement.part, placement.uplinks);
     for (const int part : busiest_->parts)
       first_.try_emplace(part, static_cast<int>(first_.size()) * placement.part);
-    const auto part = first_.find(last_ / placement.part);
-    last_ = part != first_.end() ? part->second + last_ % placement.part : -1;
-  }
-
-  // Returns the number of ranks on a written node.
-  int ranks_at(int node) const {
-    return node == last_ ? placement_.ranks_on(placement_.nodes() - 1) : placement_.per_node;
   }
 
   // Returns the edges of which at least one half is written.
@@ -60,24 +51,23 @@ class Written {
   const Placement& placement_;
   std::shared_ptr<const BusiestParts> busiest_;  // null if all nodes are written
   std::map<int, int> first_;                     // first written node of each part
-  int last_;  // position of the group's last node; -1 if it is not written
 };
 
 // Adds the sends of both trees over the nodes, a pair of trees per rail, with sends in both
 // directions of every edge. Adds nothing on one node.
-void between_nodes(std::vector<Send>& sends, Bytes size, const Placement& placement,
-                   const Written& written) {
+void between_nodes(std::vector<Send>& sends, Bytes size, const Placement& placement) {
   const int nodes = placement.nodes();
   if (nodes == 1) return;
   const int lanes = rails(placement);
   const auto cross = [&](int from, int to) {
     for (int rail = 0; rail < lanes; ++rail) {
       sends.push_back(
-          {from * placement.per_node + rank_near_nic(rail, lanes, written.ranks_at(from)),
-           to * placement.per_node + rank_near_nic(rail, lanes, written.ranks_at(to)),
+          {from * placement.per_node + rank_near_nic(rail, lanes, placement.ranks_on(from)),
+           to * placement.per_node + rank_near_nic(rail, lanes, placement.ranks_on(to)),
            size / 2 / lanes, rail});
     }
   };
+  const Written written(placement);
   for (const TreeEdge& edge : written.edges()) {
     written.each(edge.child, edge.parent, cross);
     written.each(edge.parent, edge.child, cross);
@@ -103,9 +93,9 @@ Bytes through_switch(std::vector<Send>& sends, Bytes size, const Placement& plac
 
 }  // namespace
 
-void add_chain(std::vector<Send>& sends, int node, int ranks, Bytes size,
-               const Placement& placement) {
+void add_chain(std::vector<Send>& sends, int node, Bytes size, const Placement& placement) {
   const int first = node * placement.per_node;
+  const int ranks = placement.ranks_on(node);
   const int chains = rails(placement);
   if (ranks == 1) return;
   // A chain that ends at a rank does not pass on to the next rank, which is its head.
@@ -126,10 +116,8 @@ void add_chain(std::vector<Send>& sends, int node, int ranks, Bytes size,
 void tree(CommSchedule& schedule, Bytes size, const Placement& placement) {
   const int nodes = placement.nodes();
   std::vector<Send> sends;
-  const Written written(placement);
-  between_nodes(sends, size, placement, written);
-  for (int node = 0; node < placement.written; ++node)
-    add_chain(sends, node, written.ranks_at(node), size, placement);
+  between_nodes(sends, size, placement);
+  for (int node = 0; node < placement.written; ++node) add_chain(sends, node, size, placement);
   schedule.latencies = Latencies::tree;
   schedule.halves = true;
   schedule.rounds.push_back({add_sends(schedule, std::move(sends)), 1, 2 * (placement.per_node - 1),
@@ -155,7 +143,7 @@ void in_switch_tree(CommSchedule& schedule, Bytes size, const Placement& placeme
   const int nodes = placement.nodes();
   const int local = placement.per_node;
   std::vector<Send> sends;
-  between_nodes(sends, size, placement, Written(placement));
+  between_nodes(sends, size, placement);
   const Bytes inside = through_switch(sends, size, placement);
   schedule.latencies = Latencies::in_switch;
   schedule.halves = true;
