@@ -14,19 +14,19 @@
 namespace lambcast {
 namespace {
 
-// NICs of an instance type and their nominal rate.
+// NICs of an instance type, their nominal rate, and the rate that lasts if the nominal one is a
+// burst of minutes.
 struct Instance {
   const char* name;
   const char* platform;
   int nics;
-  int Gbps;
+  double Gbps;
   const char* source;
+  double sustained_Gbps = 0;  // 0: the nominal rate
 };
 constexpr const char* aws_page = "AWS instance page";
-constexpr const char* aws_burst = "AWS instance page: up to this rate, less when sustained";
 constexpr const char* gcp_page = "Google Cloud GPU machine types";
 constexpr const char* azure_page = "Azure GPU sizes";
-constexpr const char* oci_page = "OCI GPU shapes";
 constexpr Instance instances[] = {{"p3.8xlarge", "aws", 1, 10, aws_page},
                                   {"p3.16xlarge", "aws", 1, 25, aws_page},
                                   {"p3dn.24xlarge", "aws", 1, 100, aws_page},
@@ -36,13 +36,13 @@ constexpr Instance instances[] = {{"p3.8xlarge", "aws", 1, 10, aws_page},
                                   {"p5e.48xlarge", "aws", 32, 100, aws_page},
                                   {"p5en.48xlarge", "aws", 16, 200, aws_page},
                                   {"p6-b200.48xlarge", "aws", 8, 400, aws_page},
-                                  {"g4dn.xlarge", "aws", 1, 25, aws_burst},
+                                  {"g4dn.xlarge", "aws", 1, 25, aws_page, 5},
                                   {"g4dn.8xlarge", "aws", 1, 50, aws_page},
                                   {"g4dn.12xlarge", "aws", 1, 50, aws_page},
                                   {"g4dn.metal", "aws", 1, 100, aws_page},
-                                  {"g5.xlarge", "aws", 1, 10, aws_burst},
-                                  {"g5.2xlarge", "aws", 1, 10, aws_burst},
-                                  {"g5.4xlarge", "aws", 1, 25, aws_burst},
+                                  {"g5.xlarge", "aws", 1, 10, aws_page, 2.5},
+                                  {"g5.2xlarge", "aws", 1, 10, aws_page, 5},
+                                  {"g5.4xlarge", "aws", 1, 25, aws_page, 10},
                                   {"g5.8xlarge", "aws", 1, 25, aws_page},
                                   {"g5.12xlarge", "aws", 1, 40, aws_page},
                                   {"g5.16xlarge", "aws", 1, 25, aws_page},
@@ -58,9 +58,7 @@ constexpr Instance instances[] = {{"p3.8xlarge", "aws", 1, 10, aws_page},
                                   {"Standard_ND40rs_v2", "other", 1, 100, azure_page},
                                   {"Standard_ND96asr_v4", "other", 8, 200, azure_page},
                                   {"Standard_ND96amsr_A100_v4", "other", 8, 200, azure_page},
-                                  {"Standard_ND96isr_H100_v5", "other", 8, 400, azure_page},
-                                  {"BM.GPU4.8", "other", 8, 200, oci_page},
-                                  {"BM.GPU.H100.8", "other", 8, 400, oci_page}};
+                                  {"Standard_ND96isr_H100_v5", "other", 8, 400, azure_page}};
 
 enum class Plugin { none, aws_ofi_nccl, tcpx, tcpxo, gib, ofi_cxi };
 const std::vector<std::string> plugin_names{"none",  "aws-ofi-nccl", "tcpx",
@@ -97,11 +95,17 @@ Keys of_instance(const Table& root) {
   std::vector<std::string> names;
   for (const Instance& instance : instances) names.emplace_back(instance.name);
   const Instance& is = instances[nic.choice("instance", names)];
-  const std::string rate = published(fmt::format("{} Gbit/s", is.Gbps), is.source);
+  const std::string nominal = published(fmt::format("{} Gbit/s", is.Gbps), is.source);
+  const std::string reached =
+      is.sustained_Gbps > 0
+          ? published(fmt::format("{} Gbit/s", is.sustained_Gbps),
+                      "sustained (karpenter-provider-aws, zz_generated.bandwidth.go)")
+          : fmt::format(R"({{ value = "{} Gbit/s", kind = "assumed", source = "nominal rate" }})",
+                        is.Gbps);
   return {{"nic.platform", fmt::format("\"{}\"", is.platform)},
           {"nic.count", fmt::format("{}", is.nics)},
-          {"nic.nominal", rate},
-          {"nic.bandwidth", rate}};
+          {"nic.nominal", nominal},
+          {"nic.bandwidth", reached}};
 }
 
 Keys of_platform(const Table& root) {

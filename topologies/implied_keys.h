@@ -8,7 +8,10 @@
 // replaces what the description states of those on its right, except keys with overrides of their
 // own. Sources:
 //
-//   instances     pages of the clouds. EFA counts as the NICs of AWS instances that have it
+//   instances     pages of the clouds; rates of AWS as in karpenter-provider-aws,
+//                 pkg/providers/instancetype/zz_generated.bandwidth.go, which also has the rates
+//                 that last where AWS says "up to". EFA counts as the NICs of AWS instances that
+//                 have it
 //   connections   src/transport/net_socket.cc: threads x sockets of a channel over TCP, by the PCI
 //                 vendor of the NIC: 2 x 8 on AWS, 4 x 1 on Google Cloud, else one
 //   aws-ofi-nccl  src/platform-aws.cpp reports 150 us for p3dn, 75 us for p4d, p4de, p5 and p5e,

@@ -41,7 +41,8 @@ TEST_CASE("implied keys: an instance gives its NICs, unless the description stat
   CHECK(g5.nics == 1);
   CHECK(g5.nic_nominal.value == Bandwidth(40e9 / 8));
   CHECK(g5.nic_bandwidth.value == Bandwidth(40e9 / 8));
-  CHECK(g5.nic_bandwidth.provenance.kind == Kind::published);
+  CHECK(g5.nic_nominal.provenance.kind == Kind::published);
+  CHECK(g5.nic_bandwidth.provenance.kind == Kind::assumed);
   CHECK(g5.nccl.connections == 16);
   CHECK(g5.departure.keys == Names{"nic.instance"});
   // An override of a key that follows takes precedence.
@@ -49,6 +50,10 @@ TEST_CASE("implied keys: an instance gives its NICs, unless the description stat
       load_cluster("aws-ena-tcp", {{"nic.instance", "g5.12xlarge"}, {"nic.bandwidth", "1 GB/s"}});
   CHECK(slower.nic_bandwidth.value == Bandwidth(1e9));
   CHECK(slower.nic_nominal.value == Bandwidth(40e9 / 8));
+  // AWS lets small instances send at their nominal rate for minutes only.
+  const Cluster small = load_cluster("aws-ena-tcp", {{"nic.instance", "g5.xlarge"}});
+  CHECK(small.nic_nominal.value == Bandwidth(10e9 / 8));
+  CHECK(small.nic_bandwidth.value == Bandwidth(2.5e9 / 8));
   // The preset states a rate that was reached.
   CHECK(load_cluster("aws-p5", {}).nic_bandwidth.value == Bandwidth(11.4e9));
   CHECK_THAT(refusal_of("aws-p5", {{"nic.instance", "p5.48xlarg"}}), Contains("p5.48xlarge"));

@@ -48,11 +48,10 @@ TEST_CASE("faster framework: one is named only if the question names none") {
   asked.erase("framework");
   LayoutSearch free = search_layouts(asked, options, texts);
   add_faster_framework(asked, options, texts, free);
-  if (free.faster) {
-    CHECK(free.faster->speedup.low > 1);
-    CHECK(free.faster->found.step.step_time < free.best.front().step.step_time);
-    CHECK(free.faster->found.what_if.at("framework") != "deepspeed");
-  }
+  REQUIRE(free.faster);
+  CHECK(free.faster->speedup.low > 1);
+  CHECK(free.faster->found.step.step_time < free.best.front().step.step_time);
+  CHECK(free.faster->found.what_if.at("framework") != "deepspeed");
 }
 
 }  // namespace

@@ -194,7 +194,7 @@ async function drive(shown, begun) {
     "const back = lambcast.addressOf(lambcast.runOf(before)); return [before, back]; })()");
   check("the address", again[0] === again[1] && again[0].includes("cluster_text"), again);
 
-  // What the choices of an axis say.
+  // Sentences and rows of the choices along each axis.
   const restart = "put({ cluster: 'commodity-10gbe', model: 'bert-large', optimizer: 'onebit_lamb', gpus: '32', " +
     "micro_batch: '16', global_batch: '16384', usd: '1.5' })";
   await shown.run(restart);
